@@ -1,0 +1,92 @@
+"""Time: integers of microseconds inside, the system clock at one place only."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+Micros = int
+"""Microseconds: since 1970-01-01 UTC for an instant, or a length for a duration."""
+
+SECOND: Micros = 1_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNITS_US: dict[str, Micros] = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": SECOND,
+    "MINUTE": 60 * SECOND,
+    "HOUR": 3_600 * SECOND,
+    "DAY": 86_400 * SECOND,
+    "WEEK": 604_800 * SECOND,
+}
+
+
+class Clock(Protocol):
+    """What the engine knows of time outside its streams."""
+
+    def now(self) -> Micros:
+        """Wall clock, microseconds since 1970 UTC."""
+        ...
+
+    def monotonic(self) -> Micros:
+        """A clock that never goes back, for deadlines and durations."""
+        ...
+
+    def sleep(self, duration: Micros) -> None:
+        """Wait."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks; the only reader of them in the package."""
+
+    def now(self) -> Micros:
+        return time.time_ns() // 1_000
+
+    def monotonic(self) -> Micros:
+        return time.monotonic_ns() // 1_000
+
+    def sleep(self, duration: Micros) -> None:
+        if duration > 0:
+            time.sleep(duration / SECOND)
+
+
+class ManualClock:
+    """A clock that moves when told to."""
+
+    def __init__(self, at: Micros = 0) -> None:
+        self.at = at
+
+    def now(self) -> Micros:
+        return self.at
+
+    def monotonic(self) -> Micros:
+        return self.at
+
+    def sleep(self, duration: Micros) -> None:
+        self.at += max(0, duration)
+
+
+def iso(at: Micros) -> str:
+    """An instant as answers print it: UTC, ``Z``, six decimals only when not zero.
+
+    >>> iso(0), iso(1_500_000)
+    ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500000Z')
+    """
+    return (EPOCH + timedelta(microseconds=at)).replace(tzinfo=None).isoformat() + "Z"
+
+
+def span_text(duration: Micros) -> str:
+    """A duration in its largest whole unit.
+
+    >>> span_text(90 * SECOND), span_text(60 * SECOND), span_text(1_500)
+    ('90s', '1min', '1500us')
+    """
+    for size, name in (
+        (UNITS_US["WEEK"], "w"), (UNITS_US["DAY"], "d"), (UNITS_US["HOUR"], "h"),
+        (UNITS_US["MINUTE"], "min"), (SECOND, "s"), (1_000, "ms"),
+    ):
+        if duration and duration % size == 0:
+            return f"{duration // size}{name}"
+    return f"{duration}us"

@@ -1,0 +1,150 @@
+"""What a standing windowed query means, with every name resolved.
+
+Expressions are Spark SQL text over two vocabularies:
+
+*row expressions* (keys, arguments, opaque predicates) name the columns of the enriched row: a stream's
+column ``c`` as `` `c` ``, a column ``c`` of a joined table with alias ``t`` as the one identifier `` `t.c` ``;
+*answer expressions* (outputs, HAVING, ORDER BY) name group keys as `` `k0` ``, `` `k1` `` ... and aggregates as
+`` `a0` ``, `` `a1` `` ..., and the instant as `` `at` `` (a timestamp).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from punctual.clock import Micros
+from punctual.errors import Span
+
+Operator = Literal["<", "<=", "=", ">=", ">", "<>", "in"]
+Constant = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A declared column against constants, of a type pair that the kernel compares as Spark does.
+
+    ``column`` is a row expression that is one column. Integers are compared with integers (a fraction was
+    rounded to the equivalent integer bound), FLOAT and DOUBLE with floats, STRING with strings by = and IN only.
+    ``values`` has one constant, or several for ``in``.
+    """
+
+    column: str
+    operator: Operator
+    values: tuple[Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A conjunction: opaque parts evaluated by Spark, comparisons evaluated in the kernel."""
+
+    opaque: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Predicate(
+            tuple(sorted({*self.opaque, *other.opaque})),
+            tuple(sorted({*self.comparisons, *other.comparisons}, key=repr)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Enrichment of a row by a static table: ``row_expression = table_column`` for every pair."""
+
+    table: str
+    alias: str
+    how: Literal["inner", "left"]
+    on: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One call of an aggregate function over a row expression.
+
+    ``function`` is a name of ``plan.functions.FUNCTIONS``; ``argument`` is None for ``count(*)``;
+    ``parameters`` are constants after the argument (percentages, accuracy), ``ignore_nulls`` is for first and last;
+    ``where`` is the query's WHERE together with the call's FILTER; ``span`` is its place in the program.
+    """
+
+    function: str
+    argument: str | None
+    parameters: tuple[Constant | tuple[Constant, ...], ...] = ()
+    distinct: bool = False
+    ignore_nulls: bool = False
+    where: Predicate = Predicate()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A grouping expression."""
+
+    row: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer: its name and its answer expression.
+
+    ``reference`` is ``k<i>`` or ``a<i>`` when the expression is just that.
+    """
+
+    name: str
+    expression: str
+    reference: str | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One ORDER BY item over an answer expression. NULL sorts as Spark does unless said."""
+
+    expression: str
+    ascending: bool
+    nulls_first: bool
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """An answer at every multiple of ``us``."""
+
+    us: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Answers never more than ``us`` apart; the engine chooses the instants."""
+
+    us: Micros
+
+
+Cadence = Period | Bound
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuery:
+    """Aggregates over one windowed stream, enriched by static tables.
+
+    ``where`` is the WHERE alone (it decides which groups exist). ``text`` is the statement as written,
+    ``span`` its place.
+    """
+
+    name: str
+    stream: str
+    range_us: Micros
+    cadence: Cadence
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    joins: tuple[Join, ...] = ()
+    where: Predicate = Predicate()
+    having: str | None = None
+    having_span: Span | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    deadline_us: Micros | None = None
+    text: str = ""
+    span: Span | None = None

@@ -1,0 +1,100 @@
+"""Imports go one way: the table of ARCHITECTURE.md, checked. No exceptions, no imports inside functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SRC = Path(__file__).parent.parent / "src" / "punctual"
+BASE = {"errors", "config", "clock"}
+MAY: dict[str, set[str]] = {
+    "errors": set(),
+    "config": set(),
+    "clock": set(),
+    "plan": set(),
+    "kernel": set(),
+    "catalog": {"plan"},
+    "rewrite": {"plan"},
+    "estimate": {"plan", "kernel"},
+    "sql": {"plan", "catalog"},
+    "share": {"plan", "estimate"},
+    "schedule": {"estimate"},
+    "connect": set(),
+    "runtime": {"plan", "kernel", "estimate", "schedule", "connect"},
+    "engine": {"sql", "catalog", "plan", "rewrite", "kernel", "estimate", "share", "schedule", "connect", "runtime"},
+    "cli": {"engine"},
+    "web": {"engine"},
+}
+GUESTS = {
+    "sqlglot": {"sql"},
+    "numba": {"kernel"},
+    "pyspark": {"runtime", "connect"},
+    "py4j": {"runtime", "connect"},
+    "rich": {"cli"},
+    "pandas": {"engine"},
+}
+WORKERS_LOAD = ("kernel", "errors", "runtime.operators")
+
+
+def modules() -> Iterator[tuple[str, Path, ast.Module]]:
+    for path in sorted(SRC.rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        if parts == ("__init__",):
+            continue
+        yield ".".join(p for p in parts if p != "__init__"), path, ast.parse(path.read_text())
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, "imports are absolute"
+            if node.module == "punctual":
+                yield from (f"punctual.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def test_rooms_import_only_what_they_may() -> None:
+    wrong = []
+    for name, _path, tree in modules():
+        room = name.split(".")[0]
+        for target in imports(tree):
+            top, _, rest = target.partition(".")
+            if top == "punctual":
+                other = rest.split(".")[0]
+                if other != room and other not in MAY[room] | BASE:
+                    wrong.append(f"{name} imports {target}")
+            elif top in GUESTS and room not in GUESTS[top]:
+                wrong.append(f"{name} imports {top}")
+    assert wrong == []
+
+
+def test_no_import_hides_in_a_function() -> None:
+    wrong = [
+        f"{name}: {function.name}"
+        for name, _path, tree in modules()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for target in imports(function)
+        if target.startswith("punctual")
+    ]
+    assert wrong == []
+
+
+def test_what_workers_load_is_small() -> None:
+    wrong = []
+    for name, _path, tree in modules():
+        if not name.startswith(("runtime.operators", "kernel")):
+            continue
+        for target in imports(tree):
+            if target.startswith("punctual.") and not target.removeprefix("punctual.").startswith(WORKERS_LOAD):
+                wrong.append(f"{name} imports {target}")
+    assert wrong == []
+
+
+def test_no_drawer_for_odds_and_ends() -> None:
+    stems = {path.stem for _name, path, _tree in modules()}
+    assert not stems & {"utils", "util", "helpers", "common", "misc"}
