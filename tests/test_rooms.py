@@ -23,7 +23,7 @@ MAY: dict[str, set[str]] = {
     "connect": set(),
     "runtime": {"plan", "kernel", "estimate", "schedule", "connect"},
     "engine": {"sql", "catalog", "plan", "rewrite", "kernel", "estimate", "share", "schedule", "connect", "runtime"},
-    "cli": {"engine"},
+    "cli": {"engine", "catalog", "connect"},
     "web": {"engine"},
 }
 GUESTS = {

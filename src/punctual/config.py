@@ -1,0 +1,217 @@
+"""Options of a run: their names, what they accept, what they are when nothing is said.
+
+Model
+-----
+One frozen dataclass. A field's metadata carries all there is to know about an option: the name that a user
+types, what it accepts, how its text becomes a value, what it does. ``SET option = value`` and ``--set`` end here,
+so a wrong name or value has one error text; the reference page of the options is written from the same fields.
+
+Durations are integers of microseconds inside (``_us`` in the name), and text such as ``500 ms`` outside.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from punctual.clock import SECOND, UNITS_US, Micros
+from punctual.errors import ConfigError
+
+CadenceMethod = Literal["auto", "none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
+WindowMerge = Literal["auto", "scan"]
+Qos = Literal["dynamic-sampling", "fixed-sampling", "feedback", "best-effort"]
+Anytime = Literal["online", "epoch"]
+Placement = Literal["auto", "driver", "cluster"]
+AfterRead = Literal["keep", "archive", "delete"]
+
+LONGEST_US: Micros = 2**62
+ABBREVIATIONS = {
+    "US": "MICROSECOND", "MS": "MILLISECOND", "S": "SECOND", "SEC": "SECOND", "MIN": "MINUTE",
+    "H": "HOUR", "HR": "HOUR", "D": "DAY", "W": "WEEK",
+}
+
+
+def unit_us(word: str) -> Micros | None:
+    """The length of a unit of time, singular, plural or short; None where there is none of fixed length.
+
+    >>> unit_us("minutes"), unit_us("ms"), unit_us("MONTH")
+    (60000000, 1000, None)
+    """
+    upper = word.upper()
+    for name in (upper, upper.removesuffix("S")):
+        name = ABBREVIATIONS.get(name, name)
+        if name in UNITS_US:
+            return UNITS_US[name]
+    return None
+
+
+def duration_us(text: str) -> Micros:
+    """A duration such as ``1 second``, ``500 ms`` or ``2.5`` (seconds), more than zero.
+
+    >>> duration_us("500 ms"), duration_us("2.5")
+    (500000, 2500000)
+    """
+    match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})\s*([A-Za-z]*)\s*", text)
+    size = (unit_us(match[2]) if match[2] else SECOND) if match else None
+    if match is None or size is None:
+        raise ValueError(text)
+    exact = Fraction(match[1]) * size
+    if exact.denominator != 1 or not 0 < exact <= LONGEST_US:
+        raise ValueError(text)
+    return int(exact)
+
+
+def _optional_duration(text: str) -> Micros | None:
+    return None if text.strip().lower() == "none" else duration_us(text)
+
+
+def _switch(text: str) -> bool:
+    return {"on": True, "true": True, "off": False, "false": False}[text.strip().lower()]
+
+
+def _integer(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        value = int(text)
+        if not least <= value < 2**63:
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < 1.0:
+        raise ValueError(text)
+    return value
+
+
+def _one_of(*accepted: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        lower = text.strip().lower()
+        if lower not in accepted:
+            raise ValueError(text)
+        return lower
+
+    return read
+
+
+DURATION = "a duration above zero such as 1 second, 500 ms or 2 minutes (a bare number is seconds)"
+WHOLE = "a whole number of at least {}"
+ON_OFF = "on or off"
+
+
+def _option(name: str, read: Callable[[str], object], accepts: str, meaning: str) -> Mapping[str, Any]:
+    return {"name": name, "read": read, "accepts": accepts, "meaning": meaning}
+
+
+def _choice(name: str, accepted: Any, meaning: str) -> Mapping[str, Any]:
+    words = get_args(accepted)
+    return _option(name, _one_of(*words), "one of " + ", ".join(words), meaning)
+
+
+def _duration(name: str, meaning: str) -> Mapping[str, Any]:
+    return _option(name, duration_us, DURATION, meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run does where the program leaves it open. ``Options()`` holds the defaults."""
+
+    tick_us: Micros = field(default=SECOND, metadata=_duration("tick", "how often a live program looks for rows"))
+    max_files_per_tick: int = field(
+        default=1000,
+        metadata=_option(
+            "max_files_per_tick", _integer(1), WHOLE.format(1), "the most files of a stream that one batch reads"
+        ),
+    )
+    idle_us: Micros = field(
+        default=10 * SECOND, metadata=_duration("idle", "a live stream that is silent for so long holds nobody up")
+    )
+    max_ahead_us: Micros = field(
+        default=UNITS_US["DAY"],
+        metadata=_duration("max_ahead", "a row further than this after the wall clock is a dead letter"),
+    )
+    after_read: AfterRead = field(
+        default="keep", metadata=_choice("after_read", AfterRead, "what becomes of a file that was read and committed")
+    )
+    sharing: bool = field(
+        default=True, metadata=_option("sharing", _switch, ON_OFF, "off runs every query alone, for comparison")
+    )
+    cadence: CadenceMethod = field(
+        default="auto",
+        metadata=_choice("cadence", CadenceMethod, "how instants of SLIDE and FREQUENCY queries are brought together"),
+    )
+    window_merge: WindowMerge = field(
+        default="auto",
+        metadata=_choice("window_merge", WindowMerge, "how panes become windows; scan merges each, for comparison"),
+    )
+    placement: Placement = field(
+        default="auto", metadata=_choice("placement", Placement, "where windows are evaluated")
+    )
+    qos: Qos = field(
+        default="dynamic-sampling", metadata=_choice("qos", Qos, "what gives way when there is more to do than time")
+    )
+    anytime: Anytime = field(
+        default="online", metadata=_choice("anytime", Anytime, "how anytime queries share the time")
+    )
+    epoch_us: Micros = field(
+        default=300 * SECOND, metadata=_duration("epoch", "the length of a planning epoch of anytime queries")
+    )
+    lead_us: Micros = field(default=30 * SECOND, metadata=_duration("lead", "how long before its epoch a plan is made"))
+    rounds_kept: int = field(
+        default=64,
+        metadata=_option(
+            "rounds_kept", _integer(0), WHOLE.format(0), "Monte Carlo rounds that a pane keeps for later answers"
+        ),
+    )
+    advance_us: Micros | None = field(
+        default=None,
+        metadata=_option("advance", _optional_duration, f"none, or {DURATION}", "how early idle time starts due work"),
+    )
+    risk: float = field(
+        default=0.05,
+        metadata=_option("risk", _share, "a number between 0 and 1", "how often a cost estimate may be too low"),
+    )
+    seed: int = field(default=0, metadata=_option("seed", _integer(0), WHOLE.format(0), "the key of all draws"))
+    keep_answers_us: Micros = field(
+        default=UNITS_US["DAY"], metadata=_duration("keep_answers", "how long the log keeps answers")
+    )
+
+
+OPTION_NAMES: tuple[str, ...] = tuple(f.metadata["name"] for f in fields(Options))
+
+
+def parse_options(values: Mapping[str, str]) -> Options:
+    """Options from text, the defaults for those not named.
+
+    Examples
+    --------
+    >>> parse_options({"tick": "500 ms", "sharing": "off"}).tick_us
+    500000
+    """
+    known = {f.metadata["name"]: f for f in fields(Options)}
+    read: dict[str, Any] = {}
+    for name, text in values.items():
+        option = known.get(name.strip().lower())
+        if option is None:
+            near = difflib.get_close_matches(name.lower(), OPTION_NAMES, n=3)
+            raise ConfigError(
+                "config.unknown-option",
+                f'there is no option "{name}"',
+                hint=f"did you mean {' or '.join(near)}?" if near else "options: " + ", ".join(OPTION_NAMES),
+            )
+        try:
+            read[option.name] = option.metadata["read"](text)
+        except (ValueError, KeyError):
+            raise ConfigError(
+                "config.bad-value",
+                f'option "{option.metadata["name"]}" cannot be "{text}"',
+                detail=option.metadata["meaning"],
+                hint=f"it accepts {option.metadata['accepts']}",
+            ) from None
+    return Options(**read)

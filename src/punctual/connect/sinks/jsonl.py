@@ -1,0 +1,194 @@
+"""Answers as JSON lines: ``<out>/<query>.jsonl``, one answer a line (docs/language.md, "Answers").
+
+Lines of all blocks of one shape are made at once, column by column (``json_text``), then cut into one piece a
+file; a file gets one write a record of the log. At most ``open_files`` files are open at a time.
+
+A checkpoint is the length of every claimed file. Going back cuts files to it. After a write that failed
+(a full disk) the files it touched are cut back to where it began, so it can be tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from punctual.connect.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
+from punctual.connect.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
+from punctual.connect.sinks.sink import SinkState, foreign_file
+from punctual.connect.storage import Appender, Files, file_name, tells_disk_full
+from punctual.errors import InternalError, StateError
+
+OPEN_FILES = 200
+
+
+def json_lines(blocks: Sequence[AnswerBlock]) -> Iterator[tuple[str, pa.Buffer]]:
+    """Each block's query and its lines as UTF-8."""
+    for group in grouped(blocks):
+        texts = joined_lists(np.asarray(group.counts, np.int64), _lines(group), "")
+        yield from ((query, texts[at].as_buffer()) for at, query in enumerate(group.queries) if group.counts[at])
+
+
+def _lines(group: Group) -> pa.Array:
+    block = np.repeat(np.arange(len(group.queries)), group.counts)
+    queries = pa.array([_quoted(query) for query in group.queries], TEXT).take(pa.array(block))
+    parts: list[str | pa.Array] = ['{"query":', queries]
+    for field, _type in FIELDS:
+        column = group.table.column(field).combine_chunks()
+        if field == "rows":
+            text = _rows(group, column, block)
+        elif field in INSTANTS:
+            text = instants(column).fill_null("null")
+        elif field == "error":
+            text = column.cast(TEXT).fill_null("null")
+        else:
+            text = fragments(column)
+        parts += [f',"{field}":', text]
+    for field in group.table.column_names[len(FIELDS) :]:
+        column = group.table.column(field).combine_chunks()
+        said = joined([f",{_quoted(field)}:", fragments(column)])
+        parts.append(pa.compute.if_else(column.is_valid(), said, pa.scalar("", TEXT)))
+    return joined([*parts, "}\n"])
+
+
+def _rows(group: Group, lists: pa.ListArray, block: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    owner: pa.Array | None = None
+    keys: list[str | pa.Array] = []
+    for names in zip(*group.names):
+        if len(set(names)) == 1:
+            keys.append(_quoted(names[0]))
+        else:
+            owner = pa.array(np.repeat(block, lengths)) if owner is None else owner
+            keys.append(pa.array([_quoted(name) for name in names], TEXT).take(owner))
+    texts = object_texts(keys, lists.flatten().flatten())
+    return joined(["[", joined_lists(lengths, texts, ","), "]"])
+
+
+def _quoted(name: str) -> str:
+    return orjson.dumps(name).decode()
+
+
+class JsonLinesSink:
+    """A folder of JSON lines files.
+
+    Parameters
+    ----------
+    files : Files
+    folder : str
+        Absolute; made when missing.
+    replace : bool
+        Overwrite files of a claimed query that this state has not written (for states that are not kept).
+    """
+
+    def __init__(self, files: Files, folder: str, *, replace: bool = False, open_files: int = OPEN_FILES) -> None:
+        self._files = files
+        self._folder = folder
+        self._replace = replace
+        self._open_files = open_files
+        self._position = 0
+        self._lengths: dict[str, int] = {}  # claimed queries and how long their files are
+        self._handles: dict[str, Appender] = {}  # least recently used first
+        self._unsynced: set[str] = set()
+        self._has_new_names = False
+        self._uncut: dict[str, int] = {}  # what a failed write left, to be cut before the next
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    @tells_disk_full
+    def open(self, state: SinkState | None) -> None:
+        self._files.make_folder(self._folder)
+        if state is None:
+            return
+        self._position = state["position"]
+        for query, length in state["files"].items():
+            size = self._files.size(self._path(query)) or 0
+            if 0 < size < length:
+                raise StateError(
+                    "sink.changed-file",
+                    f'output "{self._path(query)}" is shorter than what this state has written to it',
+                    detail=f"it has {size} bytes and should have at least {length}",
+                    hint="put the file back as it was, or move it away: answers then go to a new one",
+                )
+            self._lengths[query] = length if size else 0  # moved away by the user: go on in a new file
+            if size > length:
+                self._files.truncate(self._path(query), length)
+
+    @tells_disk_full
+    def claim(self, queries: Sequence[str]) -> None:
+        for query in queries:
+            if query in self._lengths:
+                continue
+            if self._files.size(self._path(query)):
+                if not self._replace:
+                    raise foreign_file(self._path(query))
+                self._files.truncate(self._path(query), 0)
+            self._files.append(self._path(query)).close()  # a query without answers has an empty file
+            self._has_new_names = True
+            self._lengths[query] = 0
+
+    @tells_disk_full
+    def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
+        if position <= self._position:
+            return
+        self._cut()
+        before: dict[str, int] = {}
+        try:
+            for query, lines in json_lines(blocks):
+                if query not in self._lengths:
+                    raise InternalError(f'query "{query}" writes answers before it was claimed')
+                before.setdefault(query, self._lengths[query])
+                self._handle(query).write(lines)
+                self._lengths[query] += lines.size
+                self._unsynced.add(query)
+        except OSError:
+            self._lengths |= before
+            self._uncut |= before
+            with contextlib.suppress(OSError):
+                self._cut()
+            raise
+        self._position = position
+
+    @tells_disk_full
+    def checkpoint(self) -> SinkState:
+        self._cut()
+        for query in sorted(self._unsynced):
+            if query in self._handles:
+                self._handles[query].sync()
+            else:
+                self._files.sync(self._path(query))
+        if self._has_new_names:
+            self._files.sync_folder(self._folder)
+        self._unsynced.clear()
+        self._has_new_names = False
+        return {"position": self._position, "files": dict(self._lengths)}
+
+    def close(self) -> None:
+        for handle in self._handles.values():
+            handle.close()
+        self._handles.clear()
+
+    def _path(self, query: str) -> str:
+        return f"{self._folder}/{file_name(query)}.jsonl"
+
+    def _handle(self, query: str) -> Appender:
+        handle = self._handles.pop(query, None)
+        if handle is None:
+            if len(self._handles) >= self._open_files:
+                self._handles.pop(next(iter(self._handles))).close()
+            self._has_new_names |= self._lengths[query] == 0  # the user may have moved the file away
+            handle = self._files.append(self._path(query))
+        self._handles[query] = handle
+        return handle
+
+    def _cut(self) -> None:
+        for query, length in list(self._uncut.items()):
+            if query in self._handles:
+                self._handles.pop(query).close()
+            self._files.truncate(self._path(query), length)
+            del self._uncut[query]

@@ -1,0 +1,386 @@
+"""The engine without threads: plan a batch, run it, commit it, answer what it released.
+
+Each step is durable before the next begins, and each can be done again after a crash: a planned batch is run with the
+same slices, a committed batch is answered in the same parts, an answered part is skipped. The core decides nothing from
+measured time except what it writes into the batch's plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from punctual.clock import Clock, Micros
+from punctual.config import Options
+from punctual.connect.answers import AnswerBlock
+from punctual.engine.carry import covered_from
+from punctual.engine.delivery import Delivery
+from punctual.engine.intake import Intake
+from punctual.engine.isolate import Culprits, reason
+from punctual.engine.memory import Memory
+from punctual.engine.passes import Asked, Moment, finish
+from punctual.engine.progress import Progress
+from punctual.engine.reading import Reading, Slices
+from punctual.engine.reduced import Reduced, letter
+from punctual.engine.standing import Standing, query_key, stand
+from punctual.engine.state import ProgramState, QueryState
+from punctual.engine.tables import Tables
+from punctual.plan.query import WindowQuery
+from punctual.plan.shared import Reader, Unit
+from punctual.runtime.backend import Backend
+from punctual.runtime.operators.reduce import from_ipc, to_ipc
+from punctual.runtime.store.manifest import Manifest
+from punctual.runtime.store.store import Store
+from punctual.schedule.due import BEGINNING, Due, due, parts
+
+INSTANTS_A_PART = 100_000
+"""A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
+BATCHES_A_BASE = 64
+"""So many batches are kept apart before they are compacted into a base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a step did, for the loop and the status."""
+
+    batch: int
+    rows: int
+    answers: int
+
+
+class Core:
+    """One program over one state. Not safe for threads: the engine's loop owns it.
+
+    ``judged`` says whether answers carry wall-clock times: not in a replay at full speed. ``report`` is told what a
+    person should know.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        store: Store,
+        options: Options,
+        clock: Clock,
+        *,
+        judged: bool,
+        report: Callable[[str], None],
+    ) -> None:
+        self.backend = backend
+        self.store = store
+        self.options = options
+        self.delivery = Delivery(store, clock, options.keep_answers_us)
+        self.tables = Tables(backend.table)
+        self.intakes: dict[str, Intake] = {}
+        self.progress: dict[str, Progress] = {}
+        found = store.program()
+        self.program = ProgramState.from_json(*found) if found else ProgramState()
+        self._clock = clock
+        self._judged = judged
+        self._report = report
+        self._standing: Standing | None = None
+        self._memory: Memory | None = None
+        self._answered: dict[str, Micros] = {}
+
+    @property
+    def standing(self) -> Standing:
+        """The program that runs."""
+        assert self._standing is not None, "no program was installed"
+        return self._standing
+
+    @property
+    def memory(self) -> Memory:
+        """The cells of its units."""
+        assert self._memory is not None, "no program was installed"
+        return self._memory
+
+    # -- the program -------------------------------------------------------------------------------
+
+    def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
+        """Make this the standing program, at a batch boundary. What still fits of the old one is kept."""
+        former = self._memory
+        if former is None:
+            newest = self._newest()
+            if newest is not None:
+                self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
+        self._standing = standing
+        self._memory = Memory(standing, self.store.identity.shards)
+        for name, intake in intakes.items():
+            self.intakes[name] = intake
+            for planned in self._taken(name):
+                intake.taken(planned)
+        for name in standing.catalog.streams:
+            self.progress.setdefault(name, Progress())
+        self._register()
+        self.delivery.claim([query.name for query in standing.catalog.queries.values()])
+        if former is not None:
+            for key, cells in former.export():
+                self._memory.add(key, cells, self.program.units)
+            self._memory.seal(self.progress)
+
+    def _register(self) -> None:
+        """Record which queries stand, since when, and from where their windows are covered."""
+        former = {unit.identity: unit for unit in self.program.units.values()}
+        queries: dict[str, QueryState] = {}
+        for query in self.standing.catalog.queries.values():
+            known = self.program.queries.get(query.name)
+            key = query_key(query)
+            same = known is not None and known.key == key
+            queries[query.name] = known if known is not None and same else self._added(query, key, former)
+        named = {self.standing.unit_key(i): unit for i, unit in enumerate(self.standing.plan.units)}
+        units = {**self.program.units, **named}
+        if self.program.number == 0 or queries != self.program.queries or units != self.program.units:
+            self.program = ProgramState(self.program.number + 1, queries, units)
+            self.store.save_program(self.program.number, self.program.to_json())
+
+    def _added(self, query: WindowQuery, key: str, former: Mapping[str, Unit]) -> QueryState:
+        """A query that is new here answers instants after what is complete now."""
+        progress = self.progress[query.stream.lower()]
+        reader = next(r for r in self.standing.plan.readers if r.query.name == query.name)
+        unit = self.standing.plan.units[reader.unit]
+        old = former.get(unit.identity)
+        horizon = BEGINNING
+        if old is not None and progress.through != BEGINNING:
+            horizon = progress.through - max(length for length, _step in old.windows)
+        return QueryState(key, progress.through, covered_from(reader, unit, old, horizon, progress.greatest))
+
+    def stopped(self) -> frozenset[str]:
+        """Queries that failed and no longer run."""
+        return frozenset(name for name, query in self.program.queries.items() if query.stopped is not None)
+
+    def replan(self, left_out: frozenset[str]) -> Standing:
+        """The standing program without these queries and those that were stopped before."""
+        return stand(
+            self.standing.catalog,
+            self.standing.types,
+            self.tables.content,
+            sharing=self.options.sharing,
+            stopped=self.stopped() | left_out,
+        )
+
+    def _stop(self, queries: Sequence[tuple[str, str]]) -> None:
+        """Take failed queries out of the program; the others go on."""
+        if not queries:
+            return
+        for name, why in queries:
+            self.program = self.program.stop(name, why)
+            self._report(f'query "{name}" was stopped: {why}')
+        self.store.save_program(self.program.number, self.program.to_json())
+        self.install(self.replan(frozenset()), {})
+
+    # -- recovery ----------------------------------------------------------------------------------
+
+    def _newest(self) -> Manifest | None:
+        manifests = self.store.manifests()
+        return manifests[-1] if manifests else self.store.base()
+
+    def _taken(self, stream: str) -> Iterator[Any]:
+        base = self.store.base()
+        if base is not None and stream in base.body["taken"]:
+            yield base.body["taken"][stream]
+        for manifest in self.store.manifests():
+            if stream in manifest.body["slices"]:
+                yield manifest.body["slices"][stream]
+
+    def recover(self) -> None:
+        """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
+        newest = self.progress
+        batch, part = self.delivery.open([query.name for query in self.standing.catalog.queries.values()])
+        base = self.store.base()
+        for manifest in ([base] if base else []) + self.store.manifests():
+            for section in manifest.sections:
+                self.memory.add(section.unit, from_ipc(self.store.read(section)), self.program.units)
+            then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
+            self.progress = {**{name: Progress() for name in newest}, **then}
+            self.memory.seal(self.progress)
+            if manifest is base or manifest.batch < batch:
+                self._answered = {name: p.through for name, p in self.progress.items()}
+                self.memory.drop(self.progress)
+            else:
+                self._pass(manifest.batch, skip=part if manifest.batch == batch else -1)
+        self.progress = newest
+
+    # -- a batch -----------------------------------------------------------------------------------
+
+    def tick(self, *, limit: int | None = None) -> Settled | None:
+        """Run the next batch and answer what it released; None when there is nothing to read.
+
+        ``limit`` is the most files to take from a stream, when less than the option says.
+        """
+        batch = self.store.next_batch()
+        if self.tables.refresh():
+            self.install(self.replan(frozenset()), {})
+        plan = self.store.read_plan(batch)
+        if plan is None:
+            plan = self._plan(limit)
+            if plan is None:
+                return None
+            self.store.write_plan(batch, plan)
+        planned = {name: s for name, s in plan["slices"].items() if name in self.intakes}
+        letters: list[dict[str, Any]] = []
+        slices: dict[str, Any] = {}
+        for name, whole in planned.items():
+            slices[name], lost = self.intakes[name].check(whole)
+            letters += [letter(name, why, batch, origin=path) for path, why in lost]
+        work = Slices(batch, slices, plan["horizon"])
+        reduced = self._reduce(work)
+        changed = [
+            (name, path, why) for name, part in work.slices.items() for path, why in self.intakes[name].changed(part)
+        ]
+        if changed:
+            # A file that changed while it was read may have been half of each: it does not count at all.
+            letters += [letter(name, why, batch, origin=path) for name, path, why in changed]
+            reduced = self._reduce(work.without(self.intakes, changed))
+        for one in letters:
+            self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
+        reduced.letters = letters + reduced.letters
+        return self._commit(batch, planned, reduced)
+
+    def _plan(self, limit: int | None) -> dict[str, Any] | None:
+        now = self._clock.now()
+        found = {name: intake.plan(now, limit) for name, intake in self.intakes.items()}
+        slices = {name: planned for name, planned in found.items() if planned is not None}
+        return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
+
+    def _reduce(self, work: Slices) -> Reduced:
+        reading = Reading(self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan)
+        culprits = Culprits()
+        if any(planned is not None for planned in work.slices.values()):
+            reduced, culprits = reading.reduce(self.standing, work)
+        else:
+            reduced = Reduced()
+        for stream, path, why in culprits.files:
+            self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
+        self._stop(culprits.queries)
+        return reduced
+
+    def _commit(self, batch: int, planned: Mapping[str, Any], reduced: Reduced) -> Settled:
+        after = dict(self.progress)
+        for name, facts in reduced.facts.items():
+            after[name] = after[name].after(facts, self.standing.catalog.streams[name].watermark_us)
+        for one in reduced.letters:
+            if one["row"] is None:  # a whole file; rows were counted where they were read
+                after[one["stream"]] = replace(after[one["stream"]], dead=after[one["stream"]].dead + 1)
+        return self._settle(batch, planned, after, reduced)
+
+    def _settle(
+        self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced
+    ) -> Settled:
+        body = {
+            "slices": dict(slices),
+            "before": {name: progress.through for name, progress in self.progress.items()},
+            **self._body(after),
+        }
+        manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
+        for (key, data, _cells), section in zip(reduced.sections, manifest.sections):
+            cells = from_ipc(self.store.read(section) if isinstance(data, str) else data)
+            self.memory.add(key, cells, self.program.units)
+        for name, planned in slices.items():
+            self.intakes[name].taken(planned)
+            self.intakes[name].finish(planned)
+        self.progress = after
+        self.memory.seal(after)
+        answers = self._pass(batch)
+        if len(self.store.manifests()) >= BATCHES_A_BASE:
+            self._compact(batch)
+        self.delivery.checkpoint()
+        return Settled(batch, sum(facts.accepted for facts in reduced.facts.values()), answers)
+
+    def _body(self, progress: Mapping[str, Progress]) -> dict[str, Any]:
+        return {
+            "progress": {name: p.to_json() for name, p in progress.items()},
+            "tables": dict(self.tables.hashes),
+            "program": self.program.number,
+            "wall": self._clock.now(),
+        }
+
+    def advance(self, through: Mapping[str, Micros]) -> Settled | None:
+        """Streams are complete through these instants without new rows (idle, end of input); journaled as a batch."""
+        after = self._completed(through)
+        if after == self.progress:
+            return None
+        return self._settle(self.store.next_batch(), {}, after, Reduced())
+
+    def releases(self, through: Mapping[str, Micros]) -> bool:
+        """Whether completing the streams so far would release any instant."""
+        return bool(self._due(self._completed(through)))
+
+    def _completed(self, through: Mapping[str, Micros]) -> dict[str, Progress]:
+        return {n: p.complete(through[n]) if n in through else p for n, p in self.progress.items()}
+
+    # -- a pass ------------------------------------------------------------------------------------
+
+    def _due(self, progress: Mapping[str, Progress]) -> list[tuple[Reader, Due]]:
+        found = []
+        for reader in self.standing.plan.readers:
+            name = reader.query.stream.lower()
+            after = max(self.program.queries[reader.query.name].after, self._answered.get(name, BEGINNING))
+            stream = progress[name]
+            if stream.through > after:
+                found.append((reader, due(reader.query.cadence.us, stream.least, after, stream.through)))
+        return [(reader, d) for reader, d in found if d.count]
+
+    def _pass(self, batch: int, *, skip: int = -1) -> int:
+        """Answer everything that is due after this batch; parts through ``skip`` are answered already."""
+        released = self._clock.now()
+        ready = self._due(self.progress)
+        failed: list[tuple[str, str]] = []
+        count = 0
+        for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
+            if part <= skip:
+                continue
+            names = {name for name, _why in failed}
+            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in names]
+            blocks = self._answer([a for a in asked if a.due.count], released, failed)
+            if blocks:
+                count += self.delivery.deliver(batch, part, blocks)
+        self._answered = {name: p.through for name, p in self.progress.items()}
+        self.memory.drop(self.progress)
+        self._stop(failed)
+        return count
+
+    def _asked(self, reader: Reader, instants: Due) -> Asked:
+        name = reader.query.name
+        return Asked(reader, self.standing.types[name], instants, self.program.queries[name].covered_from)
+
+    def _answer(self, asked: list[Asked], released: Micros, failed: list[tuple[str, str]]) -> list[AnswerBlock]:
+        if not asked:
+            return []
+        answered, late = self.memory.answer(asked)
+        moment = Moment(released, self._clock.now()) if self._judged else None
+        try:
+            return finish(asked, answered, late, self.backend.evaluate, moment)
+        except Exception:
+            if not self.backend.alive():
+                raise
+        # Some query's expressions fail: answer each by itself, and stop those that fail.
+        blocks: list[AnswerBlock] = []
+        for one, result, lacking in zip(asked, answered, late):
+            try:
+                blocks += finish([one], [result], [lacking], self.backend.evaluate, moment)
+            except Exception as problem:
+                if not self.backend.alive():
+                    raise
+                failed.append((one.reader.query.name, reason(problem)))
+        return blocks
+
+    # -- upkeep ------------------------------------------------------------------------------------
+
+    def _compact(self, batch: int) -> None:
+        """One base in place of all batches so far, all of which are answered."""
+        sections = [(key, to_ipc(cells), cells.num_rows) for key, cells in self.memory.export()]
+        taken = {name: intake.to_json() for name, intake in self.intakes.items()}
+        self.store.rebase(batch, {"taken": taken, "slices": {}, **self._body(self.progress)}, sections)
+
+    def close(self) -> None:
+        """Leave a state that resumes."""
+        self.delivery.close()
+        self.store.close()
+
+
+def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:
+    """Where every stream is complete once there are no more rows: its largest event time.
+
+    A query reads one stream so far; streams that a query reads together would take the largest of all of them.
+    """
+    return {name: p.greatest for name, p in progress.items() if p.greatest is not None}

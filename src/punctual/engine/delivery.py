@@ -1,0 +1,98 @@
+"""Answers on their way out: first into the log, which is the durable truth, then to the sinks and to whoever listens.
+
+A record of the log is one part of one pass. Its head names batch and part, so that a pass that is run again after a crash
+knows what was answered already, and the wall clock, so that old answers can be forgotten once they are delivered.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from punctual.clock import Clock, Micros
+from punctual.connect.answers import AnswerBlock, decode, encode
+from punctual.connect.sinks.sink import Sink
+from punctual.runtime.store.store import Store
+
+HEAD = struct.Struct("<qqq")
+CHECKPOINT_US = 5_000_000
+"""How often sinks are made durable; what they have beyond that is written again from the log after a crash."""
+
+Listener = Callable[[list[AnswerBlock]], None]
+
+
+class Delivery:
+    """The answer log of a state and the sinks that follow it."""
+
+    def __init__(self, store: Store, clock: Clock, keep_us: Micros) -> None:
+        self.keep_us = keep_us
+        self.sinks: dict[str, Sink] = {}
+        self.listeners: list[Listener] = []
+        self._store = store
+        self._clock = clock
+        self._ages: deque[tuple[int, Micros]] = deque()
+        self._checkpointed = clock.monotonic()
+        self._open = False
+
+    def open(self, queries: Sequence[str]) -> tuple[int, int]:
+        """Cut the sinks to their checkpoints and bring them up to the log; batch and part that were answered last."""
+        last = (-1, -1)
+        for position, payload in self._store.answers.read(0):
+            batch, part, wall = HEAD.unpack_from(payload)
+            last = (batch, part)
+            self._ages.append((position, wall))
+        for name, sink in self.sinks.items():
+            sink.open(self._store.sink_state(name))
+        self._open = True
+        self.claim(queries)
+        for sink in self.sinks.values():
+            for position, payload in self._store.answers.read(sink.position):
+                sink.write(position, decode(payload[HEAD.size :]))
+        return last
+
+    def claim(self, queries: Sequence[str]) -> None:
+        """Sinks make ready for these queries before the first answer of any of them."""
+        if not self._open:
+            return
+        for name, sink in self.sinks.items():
+            sink.claim(queries)
+            self._store.save_sink_state(name, sink.checkpoint())
+
+    def deliver(self, batch: int, part: int, blocks: list[AnswerBlock]) -> int:
+        """Log one part of a pass, then hand it on; how many answers it has."""
+        wall = self._clock.now()
+        position = self._store.answers.append(HEAD.pack(batch, part, wall) + bytes(encode(blocks)))
+        self._ages.append((position, wall))
+        for sink in self.sinks.values():
+            sink.write(position, blocks)
+        for listener in self.listeners:
+            listener(blocks)
+        return sum(int(block.table.num_rows) for block in blocks)
+
+    def records(self) -> Iterator[AnswerBlock]:
+        """Every answer that the log still holds, oldest first."""
+        for _position, payload in self._store.answers.read(0):
+            yield from decode(payload[HEAD.size :])
+
+    def checkpoint(self, *, now: bool = False) -> None:
+        """Now and then: sinks remember how far they are, and answers that are old and delivered are forgotten."""
+        clock = self._clock.monotonic()
+        if not self._open or not (now or clock - self._checkpointed >= CHECKPOINT_US):
+            return
+        self._checkpointed = clock
+        delivered = self._store.answers.position
+        for name, sink in self.sinks.items():
+            state = sink.checkpoint()
+            self._store.save_sink_state(name, state)
+            delivered = min(delivered, int(state["position"]))
+        oldest = self._clock.now() - self.keep_us
+        while self._ages and self._ages[0][1] < oldest and self._ages[0][0] <= delivered:
+            self._ages.popleft()
+        self._store.answers.trim(self._ages[0][0] if self._ages else self._store.answers.position)
+
+    def close(self) -> None:
+        """Make everything durable and let go."""
+        self.checkpoint(now=True)
+        for sink in self.sinks.values():
+            sink.close()

@@ -1,0 +1,434 @@
+"""The engine as a user has it: a program in, answers out.
+
+``Engine`` wires the rooms together and owns the loop. Everything that touches the core runs under one lock, so a
+notebook may feed rows, add queries and read answers while the loop runs in its thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from punctual.catalog import Catalog
+from punctual.clock import SECOND, Clock, Micros, SystemClock
+from punctual.config import parse_options
+from punctual.connect.answers import AnswerBlock
+from punctual.connect.feeds.landed import land, write_rows
+from punctual.connect.sinks.jsonl import JsonLinesSink
+from punctual.connect.sinks.memory import MemorySink
+from punctual.connect.sinks.sink import Sink
+from punctual.connect.storage import Files, PosixFiles
+from punctual.engine.core import Core, Settled, end_of_input
+from punctual.engine.intake import intake_for
+from punctual.engine.look import declarations
+from punctual.engine.pace import Pace
+from punctual.engine.standing import stand
+from punctual.errors import BindError, ProgramErrors, RunError
+from punctual.plan.relation import Column, Stream, Table
+from punctual.plan.source import FeedSource
+from punctual.runtime.backend import Backend, Declared, QueryTypes
+from punctual.runtime.spark import SparkBackend
+from punctual.runtime.store.lock import StateLock
+from punctual.runtime.store.store import Store
+from punctual.sql.program import Program, compile_program
+
+Report = Callable[[str], None]
+
+
+class Engine:
+    """A program and its answers.
+
+    Parameters
+    ----------
+    state : str, optional
+        Directory that keeps the program's state between runs; without it a temporary one, removed at ``close``.
+    out : str, optional
+        Directory for ``<query>.jsonl`` files.
+    master : str, optional
+        Spark's master; by default this machine.
+    options : mapping, optional
+        Options as in ``SET``; they win over the program's.
+    base : str, optional
+        Directory that relative paths of the program start from; by default the working directory.
+
+    Examples
+    --------
+    >>> import punctual
+    >>> with punctual.connect() as engine:  # doctest: +SKIP
+    ...     engine.sql("CREATE STREAM gps (t TIMESTAMP EVENT TIME, speed DOUBLE) FROM FEED")
+    ...     engine.sql("CREATE QUERY fast AS SELECT max(speed) FROM gps [RANGE 1 MINUTE] PERIOD 10 SECONDS")
+    ...     engine.start()
+    ...     engine.feed("gps", [{"t": "2026-01-01T00:00:00Z", "speed": 3.5}])
+    """
+
+    def __init__(
+        self,
+        state: str | None = None,
+        out: str | None = None,
+        master: str | None = None,
+        options: Mapping[str, str] | None = None,
+        base: str | None = None,
+        *,
+        live: bool = True,
+        speed: float | None = None,
+        clock: Clock | None = None,
+        backend: Callable[[], Backend] | None = None,
+        files: Files | None = None,
+        report: Report | None = None,
+    ) -> None:
+        self._state = os.path.abspath(state) if state is not None else None
+        self._out = os.path.abspath(out) if out is not None else None
+        self._options = dict(options or {})
+        self._base = os.path.abspath(base or os.getcwd())
+        self._live = live
+        self._speed = speed
+        self._clock = clock or SystemClock()
+        self._make_backend = backend or partial(SparkBackend, master)
+        self._files = files or PosixFiles()
+        self._report = report or (lambda message: None)
+        self._catalog = Catalog()
+        self._texts: dict[str, str] = {}
+        self._spans: dict[str, Declared] = {}
+        self._types: dict[str, QueryTypes] = {}
+        self._temporary: str | None = None
+        self._lock: StateLock | None = None
+        self._core: Core | None = None
+        self._backend: Backend | None = None
+        self._landings: list[Any] = []
+        self._mutex = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._problem: BaseException | None = None
+        self._sinks: dict[str, Sink] = {}
+        self._listeners: list[Callable[[list[AnswerBlock]], None]] = []
+        self._fed: dict[str, int] = {}
+
+    # -- the program -------------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """The names of the program as it stands."""
+        return self._catalog
+
+    def sql(self, text: str) -> Program:
+        """Run statements. Either all of them take effect or none; every error is raised at once."""
+        with self._mutex:
+            program = compile_program(text, self._catalog, base=self._base)
+            self._adopt(program.catalog, declarations(program), text)
+            return program
+
+    def _adopt(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
+        parse_options({**catalog.options, **self._options})
+        if self._core is not None:
+            self._judge(catalog, declared, text)
+            self._install(catalog)
+        self._catalog = catalog
+        for one in declared:
+            self._spans[one.relation.name.lower()] = one
+        for name in catalog.queries:
+            self._texts.setdefault(name, text)
+
+    def _judge(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
+        """Ask the data plane about what is new; raise all it finds."""
+        assert self._backend is not None
+        new = {one.relation.name.lower() for one in declared}
+        relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
+        known = [relation for relation in relations if relation.name.lower() not in new]
+        queries = [q for name, q in catalog.queries.items() if q.name not in self._types or self._catalog.queries.get(name) is not q]
+        judged = self._backend.judge(declared, queries, known)
+        if judged.errors:
+            raise ProgramErrors(judged.errors, text)
+        self._types |= judged.queries
+
+    def _install(self, catalog: Catalog) -> None:
+        core = self._core
+        assert core is not None
+        core.options = parse_options({**catalog.options, **self._options})
+        core.tables.declare(catalog.tables)
+        standing = stand(
+            catalog,
+            self._types,
+            core.tables.content,
+            sharing=core.options.sharing,
+            stopped=core.stopped(),
+        )
+        intakes = {
+            name: intake_for(stream, core.options, core.store.feed_folder(name), live=self._live)
+            for name, stream in catalog.streams.items()
+            if name not in core.intakes
+        }
+        core.install(standing, intakes)
+
+    def stream(
+        self,
+        name: str,
+        frame: Any,
+        *,
+        event_time: str,
+        watermark: Micros = 0,
+        key: str | None = None,
+        probability: str | None = None,
+        rule: str | None = None,
+    ) -> None:
+        """Make any streaming DataFrame a stream: it is landed as files by a streaming query of its own."""
+        with self._mutex:
+            core = self._opened()
+            columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
+            if self._catalog.kind_of(name) is not None:
+                raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
+            keys = (key,) if key is not None else ()
+            stream = Stream(name, columns, event_time, watermark, FeedSource(), keys, probability, rule)
+            if stream.column(event_time) is None:
+                raise BindError("bind.unknown-column", f'stream "{name}" has no column "{event_time}"')
+            self._adopt(self._catalog.with_stream(stream), [Declared(stream)], "")
+            folder = core.store.feed_folder(name.lower())
+            self._landings.append(land(frame, folder, os.path.join(core.store.directory, "landing", name.lower())))
+
+    def feed(self, name: str, rows: Any) -> None:
+        """Give rows to a stream FROM FEED: dicts, tuples in declared order, a pandas DataFrame or an Arrow table.
+
+        They are durable when this returns, and counted in the next batch.
+        """
+        with self._mutex:
+            core = self._opened()
+            stream = self._catalog.streams.get(name.lower())
+            if stream is None or not isinstance(stream.source, FeedSource):
+                raise BindError(
+                    "bind.unknown-stream",
+                    f'there is no stream "{name}" that is fed from Python',
+                    hint=f"declare it first: CREATE STREAM {name} (...) FROM FEED",
+                )
+            folder = core.store.feed_folder(name.lower())
+            number = self._fed.get(folder)
+            if number is None:
+                number = core.intakes[name.lower()].next_number()
+            columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
+            write_rows(folder, number, rows, columns)
+            self._fed[folder] = number + 1
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the state, start the data plane, recover; nothing runs by itself yet."""
+        with self._mutex:
+            if self._core is not None:
+                return
+            directory = self._state
+            if directory is None:
+                directory = self._temporary = tempfile.mkdtemp(prefix="punctual-")
+            os.makedirs(directory, exist_ok=True)
+            self._lock = StateLock.acquire(directory, self._files, self._clock)
+            try:
+                store = Store.open(directory, self._files, identity=secrets.token_hex(8))
+                backend = self._backend = self._make_backend()
+                pid = backend.pid()
+                if pid is not None:
+                    self._lock.record_jvm(pid)
+                options = parse_options({**self._catalog.options, **self._options})
+                judged = self._live or self._speed is not None
+                core = Core(backend, store, options, self._clock, judged=judged, report=self._report)
+                core.delivery.listeners += self._listeners
+                if self._out is not None:
+                    core.delivery.sinks["jsonl"] = JsonLinesSink(self._files, self._out, replace=self._state is None)
+                core.delivery.sinks |= self._sinks
+                self._core = core
+                self._judge(self._catalog, list(self._spans.values()), next(iter(self._texts.values()), ""))
+                self._install(self._catalog)
+                core.recover()
+            except BaseException:
+                self._release()
+                raise
+
+    def add_sink(self, name: str, sink: Sink) -> None:
+        """Deliver answers to a sink of one's own; before ``open``."""
+        self._sinks[name] = sink
+
+    def listen(self, listener: Callable[[list[AnswerBlock]], None]) -> None:
+        """Call with every block of answers as it is made; before ``open``."""
+        self._listeners.append(listener)
+
+    def tick(self, *, limit: int | None = None) -> Settled | None:
+        """One batch, if there is anything to read, and its answers."""
+        with self._mutex:
+            return self._opened().tick(limit=limit)
+
+    def advance(self, through: Mapping[str, Micros]) -> Settled | None:
+        """Let streams be complete through these instants without new rows."""
+        with self._mutex:
+            return self._opened().advance({name.lower(): at for name, at in through.items()})
+
+    def end(self) -> Settled | None:
+        """There are no more rows: answer every instant up to the largest event time."""
+        with self._mutex:
+            core = self._opened()
+            return core.advance(end_of_input(core.progress))
+
+    def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
+        """Read what is there to its end and answer all that is due."""
+        self.open()
+        pace = Pace(self._speed, self._clock)
+        while not self._stopping.is_set():
+            settled = self.tick(limit=pace.limit())
+            if settled is None:
+                break
+            pace.after(self._opened().progress)
+            if progress is not None:
+                progress(settled)
+        if not self._stopping.is_set():
+            settled = self.end()
+            if settled is not None and progress is not None:
+                progress(settled)
+
+    def start(self) -> None:
+        """Run in a thread until ``stop``."""
+        self.open()
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._loop, name="punctual", daemon=True)
+        self._thread.start()
+
+    def run(self, progress: Callable[[Settled], None] | None = None) -> None:
+        """Run in this thread until ``request_stop``."""
+        self.open()
+        self._live_loop(progress)
+
+    def request_stop(self) -> None:
+        """Let the loop end after the batch that it is at."""
+        self._stopping.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for the loop to end; raise what ended it."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        if self._problem is not None:
+            raise self._problem
+
+    def stop(self) -> None:
+        """End the loop after the batch that it is at, and close; the state resumes."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.close()
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+    def _loop(self) -> None:
+        try:
+            self._live_loop(None)
+        except BaseException as problem:
+            self._problem = problem
+
+    def _live_loop(self, progress: Callable[[Settled], None] | None) -> None:
+        spoke: dict[str, Micros] = {}
+        started = self._clock.monotonic()
+        while not self._stopping.is_set():
+            began = self._clock.monotonic()
+            with self._mutex:
+                core = self._opened()
+                if not core.backend.alive():
+                    raise _jvm_died(self._state)
+                before = {name: p.accepted for name, p in core.progress.items()}
+                settled = core.tick()
+                for name, p in core.progress.items():
+                    if p.accepted != before.get(name, 0):
+                        spoke[name] = self._clock.monotonic()
+                quiet = self._quiet(core, spoke, started)
+                if quiet and core.releases(quiet):
+                    settled = core.advance(quiet) or settled
+                pause = core.options.tick_us
+            if settled is not None and progress is not None:
+                progress(settled)
+            busy = self._clock.monotonic() - began
+            self._stopping.wait(max(0, pause - busy) / SECOND)
+
+    def _quiet(self, core: Core, spoke: Mapping[str, Micros], started: Micros) -> dict[str, Micros]:
+        """Streams that were silent for ``idle``, and through when they are complete by the wall clock."""
+        idle = core.options.idle_us
+        now = self._clock.monotonic()
+        through = {}
+        for name, stream in self._catalog.streams.items():
+            if now - spoke.get(name, started) >= idle:
+                through[name] = self._clock.now() - stream.watermark_us - idle
+        return through
+
+    def close(self) -> None:
+        """Leave a state that resumes; a temporary one is removed."""
+        with self._mutex:
+            self._release()
+
+    def _release(self) -> None:
+        for landing in self._landings:
+            with contextlib.suppress(Exception):
+                landing.stop()
+        self._landings = []
+        core, self._core = self._core, None
+        backend, self._backend = self._backend, None
+        try:
+            if core is not None:
+                core.close()
+        finally:
+            if backend is not None:
+                with contextlib.suppress(Exception):
+                    backend.close()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+                self._temporary = None
+
+    def _opened(self) -> Core:
+        if self._core is None:
+            raise RunError("run.not-open", "the engine is not running", hint="call start() or open() first")
+        return self._core
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def records(self) -> Iterator[AnswerBlock]:
+        """Every answer that the log still holds, oldest first."""
+        with self._mutex:
+            return iter(list(self._opened().delivery.records()))
+
+    def answers(self, query: str) -> pd.DataFrame:
+        """The answers of a query as a DataFrame: a row for each row of each answer."""
+        name = query.lower()
+        if name not in self._catalog.queries:
+            raise BindError("bind.unknown-query", f'there is no query "{query}"')
+        sink = MemorySink()
+        for position, block in enumerate(self.records(), start=1):
+            if block.query.lower() == name:
+                sink.write(position, [block])
+        frame = sink.frame(self._catalog.queries[name].name)
+        return pd.DataFrame() if frame is None else frame.to_pandas()
+
+    def stopped(self) -> frozenset[str]:
+        """Queries that failed and no longer run; ``status`` says why."""
+        with self._mutex:
+            return self._opened().stopped()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def connect(state: str | None = None, **arguments: Any) -> Engine:
+    """An engine, not yet started: ``sql``, ``feed``, ``start``, ``answers``, ``stop``."""
+    return Engine(state, **arguments)
+
+
+def _jvm_died(state: str | None) -> RunError:
+    again = f"start it again with --state {state} to resume" if state else "start it again; without --state nothing is kept"
+    return RunError("run.jvm-died", "the Java process of Spark has died", hint=again)

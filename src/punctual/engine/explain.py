@@ -1,0 +1,186 @@
+"""The shared plan as text: the same text each time, so that it can be read, compared and tested.
+
+Units are numbered by the order of the print. ``explain_json`` has the same content for programs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from punctual.catalog import Catalog
+from punctual.clock import span_text
+from punctual.estimate.panes import panes_in_window
+from punctual.plan.functions import SYNOPSES
+from punctual.plan.query import Comparison, Period
+from punctual.plan.relation import Stream
+from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
+from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
+from punctual.share.units import share
+
+COLUMN = 38
+
+
+def explain_sharing(plan: SharedPlan, catalog: Catalog) -> str:
+    """Scans, shared units and the windows that read them."""
+    numbers = iter(range(1, 10**9))
+    scans: dict[str, str] = {}
+    blocks: list[str] = []
+    for unit in plan.units:
+        name = unit.stream.lower()
+        if name not in scans:
+            scans[name] = f"u{next(numbers)}"
+            blocks.append(_scan(scans[name], catalog.streams[name]))
+    units: dict[int, str] = {}
+    for index, unit in enumerate(plan.units):
+        source = scans[unit.stream.lower()]
+        for join in unit.joins:
+            label = f"u{next(numbers)}"
+            on = " and ".join(f"{row} = {join.alias}.{column}" for row, column in join.on)
+            blocks.append(_line(f"{label}  Enrich {source}", f"{join.how} join {join.table}") + f"\n      {_plain(on)}")
+            source = label
+        if unit.mask:
+            label = f"u{next(numbers)}"
+            parts = "".join(f"\n      {_plain(part)}" for part in unit.mask)
+            blocks.append(f"{label}  Filter {source}{parts}")
+            source = label
+        units[index] = f"u{next(numbers)}"
+        blocks.append(_panes(units[index], source, unit, len(plan.readers_of(index))))
+    blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
+    count = next(numbers) - 1
+    head = f"shared plan · {_count(len(plan.readers), 'query', 'queries')} · {_count(count, 'unit', 'units')}"
+    return "\n\n".join([head, "\n".join(blocks)]) + "\n"
+
+
+def explain_schedule(plan: SharedPlan) -> str:
+    """When each query answers."""
+    lines = [f"schedule · {_count(len(plan.readers), 'query', 'queries')}", ""]
+    for reader in plan.readers:
+        query = reader.query
+        kind = "period" if isinstance(query.cadence, Period) else "bound"
+        lines.append(_line(f"{query.name}", f"{kind} {span_text(query.cadence.us)} · at its multiples since 1970 UTC"))
+    return "\n".join(lines) + "\n"
+
+
+def explain_query(catalog: Catalog, name: str) -> str:
+    """One query by itself."""
+    return explain_sharing(share([catalog.queries[name.lower()]]), catalog)
+
+
+def explain_json(plan: SharedPlan) -> dict[str, Any]:
+    """The shared plan for programs."""
+    return {
+        "queries": len(plan.readers),
+        "units": [
+            {
+                "unit": f"p{index}",
+                "stream": unit.stream,
+                "joins": [{"table": j.table, "alias": j.alias, "how": j.how, "on": list(j.on)} for j in unit.joins],
+                "filter": list(unit.mask),
+                "keys": list(unit.keys),
+                "bands": [{"column": b.column, "cuts": list(b.cuts)} for b in unit.bands],
+                "synopses": [_synopsis(s) for s in unit.synopses],
+                "windows": [{"range_us": r, "step_us": s} for r, s in unit.windows],
+            }
+            for index, unit in enumerate(plan.units)
+        ],
+        "readers": [
+            {
+                "query": r.query.name,
+                "unit": f"p{r.unit}",
+                "range_us": r.query.range_us,
+                "cadence": "period" if isinstance(r.query.cadence, Period) else "bound",
+                "step_us": r.query.cadence.us,
+                "panes": panes_in_window(plan.units[r.unit].windows, r.query.range_us, r.query.cadence.us),
+                "aggregates": [_call(plan.units[r.unit], r, i) for i in range(len(r.uses))],
+            }
+            for r in plan.readers
+        ],
+    }
+
+
+def _scan(label: str, stream: Stream) -> str:
+    width = max(len(column.name) for column in stream.columns)
+    lines = [_line(f"{label}  Scan {stream.name}", _source(stream))]
+    for column in stream.columns:
+        roles = []
+        if column.name == stream.event_time:
+            roles.append(f"time, watermark {span_text(stream.watermark_us) if stream.watermark_us else '0'}")
+        if column.name in stream.keys:
+            roles.append("key")
+        if column.derived is not None:
+            roles.append(f"= {_plain(column.derived)}")
+        lines.append(f"      {column.name:<{width}}  {column.type.lower()}  {', '.join(roles)}".rstrip())
+    return "\n".join(lines)
+
+
+def _source(stream: Stream) -> str:
+    match stream.source:
+        case FileSource(_path, file_format, _options):
+            return f"{file_format} files"
+        case RateSource(rows, per_us, limit):
+            return f"{rows} rows per {span_text(per_us)}" + (f", {limit} in all" if limit is not None else "")
+        case FeedSource():
+            return "fed from Python"
+        case KafkaSource(_servers, topic, _format):
+            return f'topic "{topic}"'
+
+
+def _panes(label: str, source: str, unit: Unit, readers: int) -> str:
+    lines = [_line(f"{label}  PaneAggregate {source}", f"read by {readers}")]
+    lines += [f"      key    {_plain(key)}" for key in unit.keys]
+    lines += [f"      band   {_plain(band.column)}  {_count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
+    for synopsis in unit.synopses:
+        law = "invertible" if SYNOPSES[synopsis.kind].invertible else "mergeable"
+        lines.append(_line(f"      keep   {_synopsis(synopsis)}", law))
+    return "\n".join(lines)
+
+
+def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
+    query = reader.query
+    kind = "period" if isinstance(query.cadence, Period) else "slide"
+    panes = panes_in_window(unit.windows, query.range_us, query.cadence.us)
+    about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {_count(panes, 'pane', 'panes')}"
+    lines = [_line(f"{label}  WindowMerge {source}  → {query.name}", about)]
+    lines += [f"      where  {_comparison(c)}" for conjunction in reader.where for c in conjunction]
+    lines += [f"      a{number}     {_call(unit, reader, number)}" for number in range(len(reader.uses))]
+    lines += [f"      {o.name} = {_plain(o.expression)}" for o in query.outputs if o.reference is None]
+    if query.having is not None:
+        lines.append(f"      having {_plain(query.having)}")
+    if query.order:
+        order = ", ".join(f"{_plain(o.expression)}{'' if o.ascending else ' desc'}" for o in query.order)
+        lines.append(f"      order  {order}")
+    if query.limit is not None:
+        lines.append(f"      limit  {query.limit}")
+    return "\n".join(lines)
+
+
+def _call(unit: Unit, reader: Reader, number: int) -> str:
+    use = reader.uses[number]
+    extra = [c for mine, where in zip(use.conditions, reader.where) for c in mine if c not in where]
+    text = f"{use.function} of {_synopsis(unit.synopses[use.synopsis])}"
+    return text + (f" filter {' and '.join(_comparison(c) for c in extra)}" if extra else "")
+
+
+def _synopsis(synopsis: UnitSynopsis) -> str:
+    argument = "" if synopsis.argument is None else _plain(synopsis.argument)
+    return f"{synopsis.kind}({argument})"
+
+
+def _comparison(comparison: Comparison) -> str:
+    values = ", ".join(repr(value) for value in comparison.values)
+    if comparison.operator == "in":
+        return f"{_plain(comparison.column)} in ({values})"
+    return f"{_plain(comparison.column)} {comparison.operator} {values}"
+
+
+def _plain(expression: str) -> str:
+    return expression.replace("`", "")
+
+
+def _line(left: str, right: str) -> str:
+    return f"{left:<{COLUMN}}{right}" if len(left) < COLUMN else f"{left}  {right}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+

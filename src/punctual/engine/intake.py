@@ -1,0 +1,211 @@
+"""A stream's way in: which slice comes next, what was taken already, and what became of it.
+
+An intake is a feed with memory. Slices are JSON, for they are written into the batch's plan and manifest; what was
+taken is rebuilt from them at start. Three kinds: files (a folder, a glob, one file, or rows landed from Python) and rates.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from punctual.clock import Micros
+from punctual.config import Options
+from punctual.connect.feeds.files import FileRef, FilesFeed, FileSlice
+from punctual.connect.feeds.landed import LandedFeed
+from punctual.connect.feeds.rate import RateFeed, RateSlice
+from punctual.errors import FeedError
+from punctual.plan.relation import Stream
+from punctual.plan.source import FeedSource, FileSource, RateSource
+
+Slice = Any
+"""A slice as JSON; None stands for one with nothing left in it."""
+
+
+class Intake(Protocol):
+    """What the engine asks of a stream's source."""
+
+    def plan(self, now: Micros, limit: int | None) -> Slice | None:
+        """The next slice, or None when there is nothing to read now."""
+        ...
+
+    def check(self, planned: Slice) -> tuple[Slice | None, list[tuple[str, str]]]:
+        """The slice without what cannot be read, and that (path, reason)."""
+        ...
+
+    def changed(self, planned: Slice) -> list[tuple[str, str]]:
+        """Files of the slice that are no longer what was planned (path, reason)."""
+        ...
+
+    def paths(self, planned: Slice) -> list[str]:
+        """What the slice consists of, for finding a culprit."""
+        ...
+
+    def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
+        """The slice with these paths alone."""
+        ...
+
+    def without(self, planned: Slice, paths: Sequence[str]) -> Slice | None:
+        """The slice without these paths."""
+        ...
+
+    def read(self, spark: Any, planned: Slice) -> Any:
+        """The slice as a batch DataFrame."""
+        ...
+
+    def size(self, planned: Slice) -> int:
+        """About how many bytes the slice has."""
+        ...
+
+    def taken(self, planned: Slice) -> None:
+        """The slice is part of a committed batch: never plan it again."""
+        ...
+
+    def finish(self, planned: Slice) -> None:
+        """Do with the files of a committed slice what the program asks for."""
+        ...
+
+    def to_json(self) -> Slice:
+        """Everything that was taken, as one slice."""
+        ...
+
+
+class FileIntake:
+    """Files of a source, each once, in the order of (modification time, name); or landed rows in their own order."""
+
+    def __init__(self, feed: FilesFeed | LandedFeed, options: Options, *, landed: bool) -> None:
+        self._feed = feed
+        self._options = options
+        self._landed = landed
+        self._seen: set[str] = set()
+
+    def plan(self, now: Micros, limit: int | None) -> Slice | None:
+        most = min(self._options.max_files_per_tick, limit or self._options.max_files_per_tick)
+        planned = self._feed.plan(self._seen, max_files=most)
+        return None if planned is None else planned.to_json()
+
+    def check(self, planned: Slice) -> tuple[Slice | None, list[tuple[str, str]]]:
+        found = FileSlice.from_json(planned)
+        lost = [*self._feed.changed(found)]
+        gone = {path for path, _why in lost}
+        kept = FileSlice(tuple(f for f in found.files if f.path not in gone))
+        lost += [(path, f"unreadable file: {why}") for path, why in self._feed.unreadable(kept)]
+        return self.without(planned, [path for path, _why in lost]), lost
+
+    def changed(self, planned: Slice | None) -> list[tuple[str, str]]:
+        return [] if planned is None else self._feed.changed(FileSlice.from_json(planned))
+
+    def paths(self, planned: Slice) -> list[str]:
+        return [file.path for file in FileSlice.from_json(planned).files]
+
+    def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
+        wanted = set(paths)
+        return FileSlice(tuple(f for f in FileSlice.from_json(planned).files if f.path in wanted)).to_json()
+
+    def without(self, planned: Slice | None, paths: Sequence[str]) -> Slice | None:
+        if planned is None or not paths:
+            return planned
+        unwanted = set(paths)
+        kept: tuple[FileRef, ...] = tuple(f for f in FileSlice.from_json(planned).files if f.path not in unwanted)
+        return FileSlice(kept).to_json() if kept else None
+
+    def read(self, spark: Any, planned: Slice) -> Any:
+        return self._feed.read(spark, FileSlice.from_json(planned))
+
+    def size(self, planned: Slice) -> int:
+        return sum(file.size for file in FileSlice.from_json(planned).files)
+
+    def taken(self, planned: Slice) -> None:
+        self._seen.update(file.path for file in FileSlice.from_json(planned).files)
+
+    def finish(self, planned: Slice) -> None:
+        after = "delete" if self._landed else self._options.after_read
+        if after == "keep":
+            return
+        for file in FileSlice.from_json(planned).files:
+            if not os.path.exists(file.path):
+                continue
+            if after == "delete":
+                os.remove(file.path)
+            else:
+                folder = os.path.join(os.path.dirname(file.path), "_archive")
+                os.makedirs(folder, exist_ok=True)
+                os.replace(file.path, os.path.join(folder, os.path.basename(file.path)))
+
+    def to_json(self) -> Slice:
+        # What is gone from the folder cannot come again under its old name unless it is new.
+        self._seen = {path for path in self._seen if os.path.exists(path)}
+        return FileSlice(tuple(FileRef(path, 0, 0) for path in sorted(self._seen))).to_json()
+
+
+class RateIntake:
+    """Generated rows, numbered from 0."""
+
+    def __init__(self, feed: RateFeed, *, live: bool) -> None:
+        self._feed = feed
+        self._live = live
+        self._done = 0
+        self._origin: Micros | None = None if live else 0
+
+    def plan(self, now: Micros, limit: int | None) -> Slice | None:
+        if self._origin is None:
+            self._origin = now // 1_000_000 * 1_000_000
+        planned = self._feed.plan(self._done, self._origin, now if self._live else None)
+        return None if planned is None else planned.to_json()
+
+    def check(self, planned: Slice) -> tuple[Slice | None, list[tuple[str, str]]]:
+        return planned, []
+
+    def changed(self, planned: Slice | None) -> list[tuple[str, str]]:
+        return []
+
+    def paths(self, planned: Slice) -> list[str]:
+        return ["generated rows"]
+
+    def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
+        return planned
+
+    def without(self, planned: Slice | None, paths: Sequence[str]) -> Slice | None:
+        return None if paths else planned
+
+    def read(self, spark: Any, planned: Slice) -> Any:
+        return self._feed.read(spark, RateSlice.from_json(planned))
+
+    def size(self, planned: Slice) -> int:
+        found = RateSlice.from_json(planned)
+        return 16 * (found.end - found.start)
+
+    def taken(self, planned: Slice) -> None:
+        found = RateSlice.from_json(planned)
+        self._done = max(self._done, found.end)
+        self._origin = found.origin_us
+
+    def finish(self, planned: Slice) -> None:
+        return None
+
+    def to_json(self) -> Slice:
+        return RateSlice(0, self._done, self._origin or 0).to_json()
+
+
+def intake_for(stream: Stream, options: Options, folder: str, *, live: bool) -> Intake:
+    """The intake of a stream; ``folder`` is where rows from Python land."""
+    columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
+    match stream.source:
+        case FileSource(path, file_format, reader_options):
+            feed = FilesFeed(stream.name, columns, path, file_format, dict(reader_options))
+            return FileIntake(feed, options, landed=False)
+        case RateSource(rows, per_us, limit):
+            if limit is None and not live:
+                raise FeedError(
+                    "feed.endless-rate",
+                    f'stream "{stream.name}" never ends, so a run with --once would not either',
+                    hint="say how many rows: FROM RATE 1000 PER SECOND LIMIT 60000 ROWS",
+                )
+            return RateIntake(RateFeed(rows, per_us, limit), live=live)
+        case FeedSource():
+            return FileIntake(LandedFeed(stream.name, columns, folder), options, landed=True)
+        case _:
+            raise FeedError("feed.unknown-source", f'stream "{stream.name}" has a source that cannot be read')
+
+

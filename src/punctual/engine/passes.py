@@ -1,0 +1,236 @@
+"""A pass: every instant that a committed batch released, answered for all queries together.
+
+Readers of one unit are answered by one call of the kernel; expressions over aggregates of all queries by one call of
+Catalyst; then each query's rows are sorted, cut and packed as Arrow lists, one row an answer. A query whose
+expressions fail is found and reported; the others' answers stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from punctual.clock import SECOND, Micros
+from punctual.connect.answers import AnswerBlock
+from punctual.kernel.window import spec as kernel
+from punctual.kernel.window.keys import order as spark_order
+from punctual.kernel.window.panes import Answered
+from punctual.plan.query import Comparison, WindowQuery
+from punctual.plan.shared import Conditions, Reader
+from punctual.runtime.backend import Question, QueryTypes
+from punctual.schedule.due import Due
+
+I64 = NDArray[np.int64]
+NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
+TIME = pa.timestamp("us", tz="UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query and the instants that it answers in this pass."""
+
+    reader: Reader
+    types: QueryTypes
+    due: Due
+    covered_from: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When instants became known and were answered, by the wall clock; None in a replay at full speed."""
+
+    released: Micros
+    answered: Micros
+
+
+Evaluate = Callable[[Sequence[Question]], list[list[pa.Array]]]
+
+
+def kernel_reader(asked: Asked) -> kernel.Reader:
+    """The reader as the kernel sees it."""
+    calls = tuple(
+        kernel.Call(use.function, use.synopsis, use.parameters, _selection(use.conditions), data_type)
+        for use, data_type in zip(asked.reader.uses, asked.types.aggregates)
+    )
+    instants = asked.due.instants()
+    return kernel.Reader(_selection(asked.reader.where), asked.reader.query.range_us, instants, calls)
+
+
+def _selection(conditions: Conditions) -> kernel.Selection:
+    return tuple(tuple(_comparison(c) for c in conjunction) for conjunction in conditions)
+
+
+def _comparison(comparison: Comparison) -> kernel.Comparison:
+    return kernel.Comparison(comparison.operator, comparison.values)
+
+
+def finish(
+    asked: Sequence[Asked], answered: Sequence[Answered], late: Sequence[I64 | None], evaluate: Evaluate, moment: Moment | None
+) -> list[AnswerBlock]:
+    """Blocks of answers, one a query, in the order of ``asked``."""
+    questions = [_question(a, result) for a, result in zip(asked, answered)]
+    replies = iter(evaluate([q for q in questions if q is not None]))
+    blocks = []
+    for a, result, question, late_rows in zip(asked, answered, questions, late):
+        reply = next(replies) if question is not None else []
+        blocks.append(_block(a, result, reply, late_rows, moment))
+    return blocks
+
+
+def _question(asked: Asked, answered: Answered) -> Question | None:
+    """What Catalyst must evaluate for the query; None when its columns are keys and aggregates as they are."""
+    query, types = asked.reader.query, asked.types
+    expressions = [(o.expression, t) for o, t in zip(query.outputs, types.outputs) if o.reference is None]
+    if query.having is not None:
+        expressions.append((query.having, pa.bool_()))
+    expressions += [(o.expression, t) for o, t in zip(query.order, types.order) if _plain(o.expression) is None]
+    if not expressions:
+        return None
+    used = {m.group(1) or "at" for text, _t in expressions for m in NAMES.finditer(text)}
+    columns = {name: array for name, array in _columns(asked, answered).items() if name in used}
+    if not columns:
+        columns = {"at": _instants(asked, answered)}
+    return Question(tuple(e for e, _t in expressions), tuple(t for _e, t in expressions), columns)
+
+
+def _plain(expression: str) -> str | None:
+    match = re.fullmatch(r"`(k\d+|a\d+|at)`", expression.strip())
+    return match.group(1) if match else None
+
+
+def _columns(asked: Asked, answered: Answered) -> dict[str, pa.Array]:
+    columns = {f"k{i}": array.cast(t) for i, (array, t) in enumerate(zip(answered.keys, asked.types.keys))}
+    columns |= {f"a{i}": array for i, array in enumerate(answered.values)}
+    columns["at"] = _instants(asked, answered)
+    return columns
+
+
+def _instants(asked: Asked, answered: Answered) -> pa.Array:
+    at = asked.due.first + answered.instant.astype(np.int64) * asked.due.step
+    return pa.array(at, pa.int64()).cast(TIME)
+
+
+def _block(
+    asked: Asked, answered: Answered, reply: list[pa.Array], late: I64 | None, moment: Moment | None
+) -> AnswerBlock:
+    query, types = asked.reader.query, asked.types
+    columns = _columns(asked, answered)
+    results = iter(reply)
+    outputs = [
+        (columns[o.reference] if o.reference is not None else next(results)).cast(t)
+        for o, t in zip(query.outputs, types.outputs)
+    ]
+    having = next(results) if query.having is not None else None
+    order = []
+    for item in query.order:
+        plain = _plain(item.expression)
+        order.append(columns[plain] if plain is not None else next(results))
+    instant = answered.instant.astype(np.int64)
+    rows = _arrange(query, instant, having, order)
+    if rows is not None:
+        outputs = [array.take(rows) for array in outputs]
+        instant = instant[rows.to_numpy()]
+    count = asked.due.count
+    offsets = np.searchsorted(instant, np.arange(count + 1)).astype(np.int32)
+    names = [o.name for o in query.outputs]
+    struct = pa.StructArray.from_arrays(outputs, names=names)
+    error = _errors(asked, answered, rows, offsets, count)
+    return AnswerBlock(query.name, _table(asked, pa.ListArray.from_arrays(pa.array(offsets), struct), error, late, moment))
+
+
+def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
+    """Which rows stay, in which order; None when all of them as they are (by instant, then by keys)."""
+    if having is None and not order and query.limit is None:
+        return None
+    kept = np.arange(instant.size)
+    if having is not None:
+        kept = kept[pc.fill_null(having, False).to_numpy(zero_copy_only=False)]
+    if order:
+        ranks: list[NDArray[np.int64]] = [kept]
+        for item, array in reversed(list(zip(query.order, order))):
+            chosen = array.take(pa.array(kept))
+            rank = spark_order([chosen]).astype(np.int64)
+            ranks.append(rank if item.ascending else -rank)
+            null = pc.is_null(chosen).to_numpy(zero_copy_only=False)
+            ranks.append((null != item.nulls_first).astype(np.int64))
+        ranks.append(instant[kept])
+        kept = kept[np.lexsort(ranks)]
+    if query.limit is not None:
+        at = instant[kept]
+        place = np.arange(at.size) - np.searchsorted(at, at)
+        kept = kept[place < query.limit]
+    return pa.array(kept)
+
+
+def _errors(asked: Asked, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int) -> pa.Array:
+    """For each answer, the widest half-width of each approximate output, as JSON; null when all is exact."""
+    query = asked.reader.query
+    widths: dict[str, NDArray[np.float64]] = {}
+    for output in query.outputs:
+        if output.reference is None or output.reference[0] != "a":
+            continue
+        half = answered.errors[int(output.reference[1:])]
+        if half is None or half.null_count == len(half):
+            continue
+        chosen = half if rows is None else half.take(rows)
+        values = np.append(pc.fill_null(chosen, 0.0).to_numpy(zero_copy_only=False), 0.0)
+        starts = np.minimum(offsets[:-1], values.size - 1)
+        widest = np.maximum.reduceat(values, starts)
+        widths[output.name] = np.where(offsets[:-1] < offsets[1:], widest, 0.0)
+    if not widths:
+        return pa.nulls(count, pa.string())
+    texts: list[str | None] = []
+    for number in range(count):
+        said = {name: float(width[number]) for name, width in widths.items() if width[number] > 0}
+        texts.append(orjson.dumps(said).decode() if said else None)
+    return pa.array(texts, pa.string())
+
+
+def _table(asked: Asked, rows: pa.ListArray, error: pa.Array, late: I64 | None, moment: Moment | None) -> pa.Table:
+    query, due = asked.reader.query, asked.due
+    at = due.instants()
+    count = at.size
+    complete = at - query.range_us >= asked.covered_from
+    label = f"{query.stream}/{_length(due.step)}#"
+    execution = pc.binary_join_element_wise(label, pa.array(at // due.step).cast(pa.string()), "")
+    nothing = pa.nulls(count, pa.int64())
+    released = deadline = answered = nothing
+    on_time = pa.nulls(count, pa.bool_())
+    if moment is not None:
+        released, answered = _constant(moment.released, count), _constant(moment.answered, count)
+        if query.deadline_us is not None:
+            deadline = _constant(moment.released + query.deadline_us, count)
+            on_time = pa.array(np.full(count, moment.answered <= moment.released + query.deadline_us))
+    columns: Mapping[str, pa.Array] = {
+        "number": pa.array(np.zeros(count, np.int32)),
+        "at": pa.array(at),
+        "from": pa.array(at - query.range_us),
+        "rows": rows,
+        "basis": pa.repeat("exact", count),
+        "quality": pa.array(np.ones(count)),
+        "kept": pa.array(np.ones(count)),
+        "complete": pa.array(complete),
+        "error": error,
+        "released": released,
+        "deadline": deadline,
+        "answered": answered,
+        "on_time": on_time,
+        "execution": execution,
+        "late_rows": pa.array(np.zeros(count, np.int64) if late is None else late),
+    }
+    return pa.table(columns)
+
+
+def _constant(value: int, count: int) -> pa.Array:
+    return pa.array(np.full(count, value, np.int64))
+
+
+def _length(step: Micros) -> str:
+    return f"{step // SECOND}s" if step % SECOND == 0 else f"{step}us"

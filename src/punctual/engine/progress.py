@@ -1,0 +1,53 @@
+"""How far a stream has come: counters, extremes, and what is complete. Kept in every batch's manifest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from punctual.clock import Micros
+from punctual.runtime.operators.reduce import Facts
+from punctual.schedule.due import BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One stream after a batch.
+
+    ``through``: the stream is complete through this instant; rows at or before it are late.
+    ``least`` and ``greatest``: smallest and largest event time accepted so far.
+    """
+
+    through: Micros = BEGINNING
+    least: Micros | None = None
+    greatest: Micros | None = None
+    accepted: int = 0
+    late: int = 0
+    dead: int = 0
+
+    def after(self, facts: Facts, watermark_us: Micros) -> Progress:
+        """The progress after a batch with these facts."""
+        least = [t for t in (self.least, facts.least) if t is not None]
+        greatest = [t for t in (self.greatest, facts.greatest) if t is not None]
+        new = replace(
+            self,
+            least=min(least, default=None),
+            greatest=max(greatest, default=None),
+            accepted=self.accepted + facts.accepted,
+            late=self.late + facts.late,
+            dead=self.dead + facts.dead,
+        )
+        if new.greatest is None:
+            return new
+        return new.complete(new.greatest - watermark_us - 1)
+
+    def complete(self, through: Micros) -> Progress:
+        """Complete through this instant too; completeness never goes back."""
+        return replace(self, through=max(self.through, through))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(body: dict[str, Any]) -> Progress:
+        return Progress(**body)

@@ -1,0 +1,106 @@
+"""The program as it stands: catalog, shared plan, types, and how each stream is read. Immutable; a change makes a new one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from punctual.catalog import Catalog
+from punctual.kernel.window.spec import UnitSpec
+from punctual.plan.query import Join, WindowQuery
+from punctual.plan.shared import Reader, SharedPlan, Unit
+from punctual.runtime.backend import QueryTypes
+from punctual.runtime.lower import Branch, branches, rows_only
+from punctual.runtime.tick import unique_keys
+from punctual.share.units import share
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What runs.
+
+    ``specs`` are the kernels' view of the plan's units, ``late`` that of late rows by stream; ``types`` are by query.
+    """
+
+    catalog: Catalog
+    plan: SharedPlan
+    types: Mapping[str, QueryTypes]
+    branches: Mapping[str, tuple[Branch, ...]]
+    specs: tuple[UnitSpec, ...]
+    late: Mapping[str, UnitSpec]
+
+    def unit_key(self, index: int) -> str:
+        """Under which name the state keeps the unit's cells."""
+        return unit_key(self.plan.units[index], self.catalog)
+
+    def without(self, names: set[str]) -> Standing:
+        """The program without those queries; units stay as they are until the next change."""
+        readers = tuple(r for r in self.plan.readers if r.query.name not in names)
+        return replace(self, plan=replace(self.plan, readers=readers))
+
+
+def unit_key(unit: Unit, catalog: Catalog) -> str:
+    """A unit's name in the state: what decides its cells, the meaning of the stream's columns included."""
+    stream = catalog.streams[unit.stream.lower()]
+    meaning = repr((stream.columns, stream.event_time))
+    return f"{unit.fingerprint}-{hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()}"
+
+
+def same_meaning(key: str, other: str) -> bool:
+    """Whether two units' names in the state speak of the same columns of their stream."""
+    return key.partition("-")[2] == other.partition("-")[2]
+
+
+def query_key(query: WindowQuery) -> str:
+    """What decides a query's answers; its place and layout in the program's text do not."""
+    bare = replace(
+        query,
+        text="",
+        span=None,
+        having_span=None,
+        keys=tuple(replace(k, span=None) for k in query.keys),
+        aggregates=tuple(replace(a, span=None) for a in query.aggregates),
+        outputs=tuple(replace(o, span=None) for o in query.outputs),
+        order=tuple(replace(o, span=None) for o in query.order),
+    )
+    return hashlib.blake2b(repr(bare).encode(), digest_size=8).hexdigest()
+
+
+def stand(
+    catalog: Catalog,
+    types: Mapping[str, QueryTypes],
+    tables: Mapping[str, pa.Table],
+    *,
+    sharing: bool,
+    stopped: frozenset[str] = frozenset(),
+) -> Standing:
+    """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out."""
+    queries = [query for query in catalog.queries.values() if query.name not in stopped]
+    plan = share(queries, sharing=sharing)
+    by_stream: dict[str, list[tuple[int, Unit]]] = {name: [] for name in catalog.streams}
+    for index, unit in enumerate(plan.units):
+        by_stream[unit.stream.lower()].append((index, unit))
+
+    def unique(join: Join) -> bool:
+        return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
+
+    reads = {name: branches(catalog.streams[name], units, unique) for name, units in by_stream.items()}
+    found = {index: spec for several in reads.values() for branch in several for index, spec in branch.units}
+    late = {
+        name: rows_only(sorted({window for _i, unit in units for window in unit.windows}))
+        for name, units in by_stream.items()
+        if units
+    }
+    return Standing(
+        catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late
+    )
+
+
+def longest_range(readers: tuple[Reader, ...]) -> int:
+    """The longest window of the readers."""
+    return max((reader.query.range_us for reader in readers), default=0)
+
+

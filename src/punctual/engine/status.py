@@ -1,0 +1,72 @@
+"""How far a state has come, read from outside: no lock is taken and nothing is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from punctual.clock import iso
+from punctual.connect.storage import PosixFiles
+from punctual.engine.progress import Progress
+from punctual.engine.state import ProgramState
+from punctual.runtime.store.store import Store
+from punctual.schedule.due import BEGINNING
+
+
+def read_status(directory: str) -> dict[str, Any]:
+    """Streams with their counters, queries with what became of them, and the size of the state."""
+    store = _open(directory)
+    manifests = store.manifests()
+    newest = manifests[-1] if manifests else store.base()
+    body: dict[str, Any] = newest.body if newest is not None else {"progress": {}, "tables": {}}
+    found = store.program()
+    program = ProgramState.from_json(*found) if found else ProgramState()
+    streams = {}
+    for name, fields in body["progress"].items():
+        progress = Progress.from_json(fields)
+        streams[name] = {
+            "accepted": progress.accepted,
+            "late_rows": progress.late,
+            "dead_letters": progress.dead,
+            "complete_through": None if progress.through == BEGINNING else iso(progress.through),
+            "first": None if progress.least is None else iso(progress.least),
+            "last": None if progress.greatest is None else iso(progress.greatest),
+        }
+    return {
+        "state": directory,
+        "batches": 0 if newest is None else newest.batch + 1,
+        "last_commit": None if newest is None else iso(newest.body["wall"]),
+        "streams": streams,
+        "tables": body["tables"],
+        "queries": {
+            name: {
+                "status": "running" if query.stopped is None else "stopped",
+                "reason": query.stopped,
+                "answers_after": None if query.after == BEGINNING else iso(query.after),
+            }
+            for name, query in program.queries.items()
+        },
+        "answer_records": store.answers.position,
+        "bytes": _bytes(directory),
+    }
+
+
+def read_dead(directory: str, stream: str | None) -> Iterator[dict[str, Any]]:
+    """Dead letters, oldest first."""
+    return _open(directory).dead_letters(None if stream is None else stream.lower())
+
+
+def _open(directory: str) -> Store:
+    return Store.open(os.path.abspath(directory), PosixFiles(), readonly=True)
+
+
+def _bytes(directory: str) -> int:
+    total = 0
+    for folder, _folders, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.path.getsize(os.path.join(folder, name))
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,34 @@
+"""How many panes a window merges: a number about work, for plans and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+
+import numpy as np
+
+from punctual.clock import Micros
+from punctual.kernel.window.layout import progressions_for
+
+MOST_EDGES = 200_000
+"""Beyond so many candidate edges in a window the count is estimated from the density of edges."""
+
+
+def panes_in_window(windows: Sequence[tuple[Micros, Micros]], range_us: Micros, step_us: Micros) -> int:
+    """Panes that a unit with these windows (range, step) keeps for one window of this range; the average over instants.
+
+    >>> panes_in_window([(60, 10)], 60, 10)
+    6
+    >>> panes_in_window([(60, 10), (45, 15)], 45, 15)
+    6
+    """
+    progressions = progressions_for(windows)
+    density = sum(1 / step for step, _offset in progressions)
+    cycle = min(lcm(step_us, *(step for step, _offset in progressions)), 8 * range_us + step_us)
+    if density * (cycle + range_us) > MOST_EDGES:
+        return max(1, round(density * range_us))
+    last = cycle + range_us
+    edges = np.unique(np.concatenate([np.arange(offset - step, last + step, step) for step, offset in progressions]))
+    instants = np.arange(-(-range_us // step_us) * step_us, last + 1, step_us)
+    counts = np.searchsorted(edges, instants, "right") - np.searchsorted(edges, instants - range_us, "right")
+    return max(1, round(float(counts.mean())))

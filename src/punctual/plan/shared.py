@@ -1,0 +1,95 @@
+"""The shared plan: what all standing queries need from rows, each thing once.
+
+A *unit* is one way to cut a stream's rows: its enrichment, the opaque part of WHERE, the group keys, and the columns
+that queries compare with constants. All queries that agree on these read the same cells, whatever their windows,
+thresholds and functions. A *reader* is a query seen from its unit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from punctual.clock import Micros
+from punctual.plan.functions import SynopsisKind
+from punctual.plan.query import Comparison, Constant, Join, WindowQuery
+
+Conditions = tuple[tuple[Comparison, ...], ...]
+"""One conjunction of comparisons for each band of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSynopsis:
+    """What a unit keeps of one row expression."""
+
+    kind: SynopsisKind
+    argument: str | None
+    parameters: tuple[int | None, ...] = ()
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BandColumn:
+    """A row expression that queries compare with constants, and those constants, sorted."""
+
+    column: str
+    kind: Literal["number", "label"]
+    cuts: tuple[Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One shared way to reduce a stream's rows to cells."""
+
+    stream: str
+    joins: tuple[Join, ...]
+    mask: tuple[str, ...]
+    keys: tuple[str, ...]
+    bands: tuple[BandColumn, ...]
+    synopses: tuple[UnitSynopsis, ...]
+    windows: tuple[tuple[Micros, Micros], ...]
+    """Pairs (range, step) of the windows that read the unit, sorted."""
+
+    @property
+    def identity(self) -> str:
+        """What does not change when queries with other windows, thresholds or functions come and go."""
+        what = (self.stream, self.joins, self.mask, self.keys, tuple((b.column, b.kind) for b in self.bands))
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything that decides what a cell of the unit holds."""
+        what = (self.identity, self.bands, self.synopses, self.windows)
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One aggregate of a query: the synopsis it reads and which bands of it."""
+
+    function: str
+    synopsis: int
+    parameters: tuple[Constant | tuple[Constant, ...], ...]
+    conditions: Conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A query as its unit sees it."""
+
+    query: WindowQuery
+    unit: int
+    where: Conditions
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlan:
+    """All units and all readers; readers in the order of the program's queries."""
+
+    units: tuple[Unit, ...] = ()
+    readers: tuple[Reader, ...] = ()
+
+    def readers_of(self, unit: int) -> tuple[Reader, ...]:
+        return tuple(reader for reader in self.readers if reader.unit == unit)

@@ -1,0 +1,214 @@
+"""Functions and types, judged by Spark's analyzer over empty frames: no data is read and no job runs.
+
+All statements of a program are judged in one call: each is a scalar subquery of one SELECT, so the schema that comes
+back holds the types of every expression. When the analyzer refuses, its place in our generated text is mapped back to
+the user's text, that statement is set aside, and the rest is judged again, so that every error is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructType
+
+from punctual.errors import BindError, PunctualError, Span
+from punctual.plan.query import Aggregate, WindowQuery
+from punctual.plan.relation import Column, Stream, Table
+from punctual.runtime.backend import Declared, Judged, QueryTypes
+
+CODES = {
+    "UNRESOLVED_ROUTINE": "bind.unknown-function",
+    "DATATYPE_MISMATCH": "bind.type-mismatch",
+    "WRONG_NUM_ARGS": "bind.wrong-arguments",
+    "UNRESOLVED_COLUMN": "bind.unknown-column",
+    "UNSUPPORTED_DATATYPE": "bind.bad-type",
+    "PARSE_SYNTAX_ERROR": "bind.bad-expression",
+}
+
+
+@dataclass(slots=True)
+class _Text:
+    """Generated SQL, remembering which part of it stands for which place of the program."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    places: list[tuple[int, int, Span | None]] = field(default_factory=list)
+
+    def add(self, text: str, span: Span | None = None) -> _Text:
+        if span is not None:
+            self.places.append((self.length, self.length + len(text), span))
+        self.parts.append(text)
+        self.length += len(text)
+        return self
+
+    def place(self, start: int) -> Span | None:
+        return next((span for a, b, span in self.places if a <= start < b), None)
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """An empty relation as Spark SQL, and its columns."""
+
+    text: str
+    columns: tuple[str, ...]
+
+
+def judge(
+    spark: SparkSession,
+    relations: Sequence[Declared],
+    queries: Sequence[WindowQuery],
+    known: Sequence[Stream | Table] = (),
+) -> Judged:
+    """Judge new relations and queries; ``known`` are relations that were judged before and that queries may read."""
+    frames = {r.name.lower(): _frame(r) for r in (*known, *(d.relation for d in relations))}
+    items: list[tuple[str, Span | None, _Text]] = []
+    for declared in relations:
+        items.append((f"r:{declared.relation.name.lower()}", declared.span, _relation_text(declared)))
+    shapes: dict[str, str] = {}
+    for query in queries:
+        text = _query_text(query, frames)
+        key = f"q:{query.name}"
+        # Queries that differ only in windows and thresholds are one question to the analyzer.
+        first = shapes.setdefault(str(text), key)
+        if first == key:
+            items.append((key, query.span, text))
+    errors: list[PunctualError] = []
+    types: dict[str, StructType] = {}
+    while items:
+        whole = _Text().add("SELECT ")
+        offsets: list[int] = []
+        for number, (_key, _span, text) in enumerate(items):
+            whole.add(", (" if number else "(")
+            offsets.append(whole.length)
+            whole.add(str(text)).add(f") AS i{number}")
+        try:
+            schema = spark.sql(str(whole)).schema
+        except AnalysisException as refusal:
+            at, error = _refusal(refusal, items, offsets)
+            errors.append(error)
+            failed = items.pop(at)[0]
+            # What reads a refused relation would only repeat the same complaint.
+            name = failed.removeprefix("r:")
+            if failed.startswith("r:"):
+                reads = {f"q:{q.name}" for q in queries if name in {q.stream.lower(), *(j.table.lower() for j in q.joins)}}
+                items = [item for item in items if item[0] not in reads]
+            continue
+        types = {key: schema[f"i{number}"].dataType for number, (key, _s, _t) in enumerate(items)}
+        break
+    return Judged(_collect(queries, shapes, frames, types), tuple(errors))
+
+
+def _collect(
+    queries: Sequence[WindowQuery], shapes: dict[str, str], frames: dict[str, _Frame], types: dict[str, StructType]
+) -> dict[str, QueryTypes]:
+    found = {}
+    for query in queries:
+        struct = types.get(shapes[str(_query_text(query, frames))])
+        if struct is None:
+            continue
+        of = {f.name: to_arrow_type(f.dataType, timezone="UTC") for f in struct.fields}
+        found[query.name] = QueryTypes(
+            tuple(of[f"k{i}"] for i in range(len(query.keys))),
+            tuple(of[f"a{i}"] for i in range(len(query.aggregates))),
+            tuple(of[f"o{i}"] for i in range(len(query.outputs))),
+            tuple(of[f"s{i}"] for i in range(len(query.order))),
+        )
+    return found
+
+
+def _frame(relation: Stream | Table) -> _Frame:
+    columns = relation.columns
+    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns if c.derived is None)
+    derived = "".join(f", CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in columns if c.derived is not None)
+    text = f"SELECT {plain} WHERE false"
+    return _Frame(f"SELECT *{derived} FROM ({text})" if derived else text, tuple(c.name for c in columns))
+
+
+def _relation_text(declared: Declared) -> _Text:
+    text = _Text().add("SELECT struct(")
+    columns: tuple[Column, ...] = declared.relation.columns
+    spans = declared.spans or (None,) * len(columns)
+    for number, (column, span) in enumerate(zip(columns, spans)):
+        text.add(", " if number else "")
+        value = "NULL" if column.derived is None else f"({column.derived})"
+        text.add(f"CAST({value} AS {column.type})", span)
+    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns if c.derived is None)
+    return text.add(f") FROM (SELECT {plain} WHERE false)")
+
+
+def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
+    inner = _Text().add("SELECT ")
+    names: list[str] = []
+    for number, key in enumerate(query.keys):
+        inner.add(", " if names else "").add(f"({key.row})", key.span).add(f" AS `k{number}`")
+        names.append(f"`k{number}`")
+    for number, aggregate in enumerate(query.aggregates):
+        inner.add(", " if names else "").add(call(aggregate), aggregate.span).add(f" AS `a{number}`")
+        names.append(f"`a{number}`")
+    inner.add(f" FROM ({frames[query.stream.lower()].text})")
+    for join in query.joins:
+        frame = frames[join.table.lower()]
+        columns = ", ".join(f"`{name}` AS `{join.alias}.{name}`" for name in frame.columns)
+        inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
+        inner.add(" AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on), query.span)
+    conditions = list(query.where.opaque)
+    if conditions:
+        inner.add(" WHERE ").add(" AND ".join(f"({c})" for c in conditions), query.span)
+    if query.keys:
+        inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(query.keys))))
+    text = _Text().add("SELECT struct(" + ", ".join(names))
+    for number, output in enumerate(query.outputs):
+        text.add(", " if names or number else "").add(f"({output.expression})", output.span).add(f" AS o{number}")
+    for number, order in enumerate(query.order):
+        text.add(", ").add(f"({order.expression})", order.span).add(f" AS s{number}")
+    text.add(") FROM (SELECT *, TIMESTAMP'1970-01-01' AS at FROM (")
+    shift = text.length
+    text.add(str(inner))
+    text.places += [(a + shift, b + shift, span) for a, b, span in inner.places]
+    text.add("))")
+    if query.having is not None:
+        text.add(" WHERE ").add(f"({query.having})", query.having_span)
+    return text
+
+
+def call(aggregate: Aggregate) -> str:
+    """The aggregate as Spark would write it, for its type."""
+    if aggregate.argument is None:
+        return f"{aggregate.function}(*)"
+    arguments = [f"({aggregate.argument})"]
+    for parameter in aggregate.parameters:
+        if isinstance(parameter, tuple):
+            arguments.append("array(" + ", ".join(repr(p) for p in parameter) + ")")
+        else:
+            arguments.append(repr(parameter))
+    distinct = "DISTINCT " if aggregate.distinct else ""
+    return f"{aggregate.function}({distinct}{', '.join(arguments)})"
+
+
+def _refusal(
+    refusal: AnalysisException, items: Sequence[tuple[str, Span | None, _Text]], offsets: Sequence[int]
+) -> tuple[int, PunctualError]:
+    condition = refusal.getCondition() or ""
+    contexts = refusal.getQueryContext() or []
+    start = contexts[0].startIndex() if contexts else -1
+    at = max((i for i, offset in enumerate(offsets) if offset <= start), default=0)
+    _key, statement, text = items[at]
+    span = text.place(start - offsets[at]) or statement
+    message = refusal.getMessage() or str(refusal)
+    fact = message.split("] ", 1)[-1].split(" SQLSTATE")[0].split("\n")[0].strip().rstrip(".")
+    code = next((ours for theirs, ours in CODES.items() if condition.startswith(theirs)), "bind.refused-by-spark")
+    fragment = contexts[0].fragment() if contexts else None
+    return at, BindError(
+        code,
+        fact[:1].lower() + fact[1:],
+        span=span,
+        detail=f"in {fragment}" if fragment else None,
+        hint="expressions are Spark SQL's: see its function reference" if code == "bind.unknown-function" else None,
+    )

@@ -1,0 +1,113 @@
+"""Expressions over aggregates mean what Spark means: Catalyst evaluates them, over one local relation for a whole pass.
+
+Questions of one shape (the same expressions over columns of the same types) are stacked. Shapes share the relation's
+columns by type, and each row is evaluated by its own shape only. A small relation is evaluated inside the driver's
+JVM without a Spark job; a large one is worth a job, since its result then comes back as Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from punctual.runtime.backend import Question
+
+LOCAL_ROWS = 5_000
+"""Above this a job that returns Arrow is cheaper than rows that are unpickled one by one."""
+
+Shape = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
+def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa.Array]]:
+    """One list of arrays a question, in its order."""
+    results: list[list[pa.Array]] = [[] for _ in questions]
+    shapes: dict[Shape, list[int]] = {}
+    for number, question in enumerate(questions):
+        if question.rows:
+            key = (question.expressions, tuple((name, str(a.type)) for name, a in question.columns.items()))
+            shapes.setdefault(key, []).append(number)
+        else:
+            results[number] = [pa.nulls(0, t) for t in question.types]
+    if not shapes:
+        return results
+    relation, texts = _relation(questions, shapes)
+    frame = spark.createDataFrame(relation)
+    frame.createOrReplaceTempView("_answers")
+    selected = spark.sql(f"SELECT _n, {', '.join(texts)} FROM _answers")
+    types = [t for members in shapes.values() for t in questions[members[0]].types]
+    local = relation.num_rows <= LOCAL_ROWS and not any(_has_time(t) for t in types)
+    if local:
+        rows = selected.collect()
+        columns = [[row[i + 1] for row in rows] for i in range(len(shapes))]
+    else:
+        table = selected.toArrow()
+        table = table.take(np.argsort(table.column("_n").to_numpy(), kind="stable"))
+    at = 0
+    for place, members in enumerate(shapes.values()):
+        for number in members:
+            question = questions[number]
+            if local:
+                structs = columns[place][at : at + question.rows]
+                results[number] = [
+                    pa.array([None if s is None else s[i] for s in structs], type=t)
+                    for i, t in enumerate(question.types)
+                ]
+            else:
+                struct = table.column(f"r{place}").slice(at, question.rows).combine_chunks()
+                struct = struct.combine_chunks() if isinstance(struct, pa.ChunkedArray) else struct
+                results[number] = [struct.field(i).cast(t) for i, t in enumerate(question.types)]
+            at += question.rows
+    return results
+
+
+def _relation(questions: Sequence[Question], shapes: dict[Shape, list[int]]) -> tuple[pa.Table, list[str]]:
+    """The stacked relation (`_s` is the shape, `_n` keeps the order) and a struct expression for each shape."""
+    total = sum(questions[n].rows for members in shapes.values() for n in members)
+    pools: dict[tuple[str, int], list[pa.Array]] = {}
+    filled: dict[tuple[str, int], int] = {}
+    types: dict[str, pa.DataType] = {}
+    labels: list[np.ndarray] = []
+    texts: list[str] = []
+    at = 0
+    for place, (key, members) in enumerate(shapes.items()):
+        rows = sum(questions[n].rows for n in members)
+        uses: dict[str, int] = {}
+        names: list[str] = []
+        for name, array in questions[members[0]].columns.items():
+            kind = str(array.type)
+            types[kind] = array.type
+            slot = (kind, uses.get(kind, 0))
+            uses[kind] = slot[1] + 1
+            pool = pools.setdefault(slot, [])
+            if at > filled.get(slot, 0):
+                pool.append(pa.nulls(at - filled.get(slot, 0), array.type))
+            pool += [questions[n].columns[name] for n in members]
+            filled[slot] = at + rows
+            names.append(f"`{kind}#{slot[1]}` AS `{name}`")
+        fields = ", ".join(f"'{i}', ({text})" for i, text in enumerate(key[0]))
+        texts.append(_bound(place, fields, names))
+        labels.append(np.full(rows, place, np.int32))
+        at += rows
+    arrays = [pa.array(np.arange(total, dtype=np.int64)), pa.array(np.concatenate(labels))]
+    columns = ["_n", "_s"]
+    for slot, pool in pools.items():
+        if filled[slot] < total:
+            pool.append(pa.nulls(total - filled[slot], types[slot[0]]))
+        arrays.append(pa.chunked_array(pool, types[slot[0]]))
+        columns.append(f"{slot[0]}#{slot[1]}")
+    return pa.Table.from_arrays(arrays, names=columns), texts
+
+
+def _bound(place: int, fields: str, names: list[str]) -> str:
+    """The struct of one shape, its columns taken from the pools."""
+    for name in sorted(names, key=len, reverse=True):
+        pool, own = name.split(" AS ")
+        fields = fields.replace(own, pool)
+    return f"CASE WHEN _s = {place} THEN named_struct({fields}) END AS r{place}"
+
+
+def _has_time(data_type: pa.DataType) -> bool:
+    return "timestamp" in str(data_type) or "duration" in str(data_type)

@@ -1,0 +1,145 @@
+"""From shared units to what a tick runs: projections in Spark SQL, specifications for the kernels.
+
+A *branch* is one read of a stream's slice. Units whose enrichment keeps rows apart (every table row found by its key at
+most once) share the stream's first branch: their joins become LEFT joins, and an inner join's misses go into the unit's
+mask. A unit whose table repeats keys gets a branch of its own, for there a row may become several.
+Every expression is computed once a branch, however many units name it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from punctual.kernel.window.distinct import precision_for
+from punctual.kernel.window.layout import progressions_for
+from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.plan.query import Join
+from punctual.plan.relation import Stream
+from punctual.plan.shared import BandColumn, Unit, UnitSynopsis
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One read of a stream: the joins, the projected columns, the units (index in the plan, specification)."""
+
+    stream: Stream
+    joins: tuple[Join, ...]
+    projections: tuple[tuple[str, str], ...]
+    units: tuple[tuple[int, UnitSpec], ...]
+    counted: bool
+    """Whether this branch counts rows and writes dead letters: the first of its stream."""
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Row expressions by the name of the column that they are projected to.
+
+    A name follows from its expression alone: cells remember what they hold by it, across programs.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, expression: str) -> str:
+        digest = hashlib.blake2b(expression.encode(), digest_size=8).hexdigest()
+        return self.names.setdefault(expression, f"c{digest}")
+
+    def projections(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, expression) for expression, name in self.names.items())
+
+
+def branches(
+    stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool]
+) -> tuple[Branch, ...]:
+    """The reads of a stream for its units, the counting one first."""
+    shared: list[tuple[int, Unit]] = []
+    joins: dict[str, Join] = {}
+    alone: list[tuple[int, Unit]] = []
+    for index, unit in units:
+        fits = all(unique(j) and joins.get(j.alias, j) == j for j in unit.joins)
+        if fits:
+            joins.update({j.alias: j for j in unit.joins})
+        (shared if fits else alone).append((index, unit))
+    first = _branch(stream, tuple(joins.values()), shared, counted=True)
+    others = (_branch(stream, unit.joins, [(index, unit)], counted=False) for index, unit in alone)
+    return (first, *others)
+
+
+def _branch(stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[int, Unit]], *, counted: bool) -> Branch:
+    columns = _Columns()
+    specs = tuple((index, _spec(stream, unit, columns)) for index, unit in units)
+    return Branch(stream, joins, columns.projections(), specs, counted)
+
+
+def _spec(stream: Stream, unit: Unit, columns: _Columns) -> UnitSpec:
+    mask = [f"({part})" for part in unit.mask]
+    mask += [f"`{join.alias}.`" for join in unit.joins if join.how == "inner"]
+    ties: tuple[str, ...] = ()
+    if any(synopsis.kind in ("first", "last") for synopsis in unit.synopses):
+        others = (column.name for column in stream.columns if column.name != stream.event_time)
+        ties = tuple(columns.name(f"`{name}`") for name in others)
+    return UnitSpec(
+        keys=tuple(columns.name(key) for key in unit.keys),
+        mask=columns.name(" AND ".join(mask)) if mask else None,
+        bands=tuple(Band(columns.name(_band_expression(band)), band.kind, band.cuts) for band in unit.bands),
+        progressions=progressions_for(unit.windows),
+        synopses=tuple(_synopsis(synopsis, columns) for synopsis in unit.synopses),
+        ties=ties,
+    )
+
+
+def _band_expression(band: BandColumn) -> str:
+    plain = band.column.startswith("`") and band.column.count("`") == 2
+    return band.column if plain else f"CAST(({band.column}) AS INT)"
+
+
+def _synopsis(synopsis: UnitSynopsis, columns: _Columns) -> SynopsisSpec:
+    parameters: tuple[object, ...] = synopsis.parameters
+    if synopsis.kind == "distinct":
+        millionths = synopsis.parameters[0]
+        assert millionths is not None
+        parameters = (precision_for(millionths / 1e6),)
+    column = None if synopsis.argument is None else columns.name(synopsis.argument)
+    return SynopsisSpec(synopsis.kind, column, parameters, synopsis.ignore_nulls)
+
+
+def rows_only(windows: Sequence[tuple[int, int]]) -> UnitSpec:
+    """A unit that counts rows by pane: how many came too late, window by window."""
+    return UnitSpec((), None, (), progressions_for(windows), (SynopsisSpec("rows"),))
+
+
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: int, horizon: int) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice.
+
+    ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
+    column `` `alias.` `` which is true.
+    """
+    stream = branch.stream
+    derived = [f"CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in stream.columns if c.derived is not None]
+    declared = ", ".join(f"`{c.name}`" for c in stream.columns if c.derived is None)
+    source = f"SELECT {', '.join(['*', *derived])} FROM `{view}`"
+    judged = (
+        f"SELECT *, unix_micros(`{stream.event_time}`) AS _t, CASE WHEN _reason IS NOT NULL THEN _reason"
+        f" WHEN `{stream.event_time}` IS NULL THEN 'missing event time'"
+        f" WHEN unix_micros(`{stream.event_time}`) > {horizon} THEN 'event time too far ahead'"
+        f" WHEN unix_micros(`{stream.event_time}`) <= {complete_through} THEN 'late' END AS _why FROM ({source})"
+    )
+    outputs = ["_t", "_why"]
+    if branch.counted:
+        outputs += [
+            f"CASE WHEN _why IS NOT NULL THEN coalesce(_raw, to_json(struct({declared}))) END AS _row",
+            "CASE WHEN _why IS NOT NULL THEN _origin END AS _origin",
+        ]
+    else:
+        outputs += ["CAST(NULL AS STRING) AS _row", "CAST(NULL AS STRING) AS _origin"]
+    outputs += [f"({expression}) AS {name}" for name, expression in branch.projections]
+    text = f"SELECT {', '.join(outputs)} FROM ({judged})"
+    for join in branch.joins:
+        condition = " AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on)
+        # Only a branch of its own may drop rows: the shared one counts all of them.
+        kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"
+        text += f" {kind} `{tables[join.alias]}` ON {condition}"
+    if not branch.counted:
+        text += " WHERE _why IS NULL"
+    return text

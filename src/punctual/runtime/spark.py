@@ -1,0 +1,50 @@
+"""The data plane on Spark: session, analysis, the job of a tick, and the evaluation of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from punctual.connect.feeds.files import read_table
+from punctual.plan.query import WindowQuery
+from punctual.plan.relation import Stream, Table
+from punctual.runtime import session
+from punctual.runtime.analysis import judge
+from punctual.runtime.backend import Declared, Judged, Question, Tick
+from punctual.runtime.evaluate import evaluate
+from punctual.runtime.tick import TableViews, run_tick
+
+
+class SparkBackend:
+    """The data plane of a running program. Starting it starts a JVM unless this process has one."""
+
+    def __init__(self, master: str | None = None, options: Mapping[str, str] | None = None) -> None:
+        self.spark = session.start(master, "punctual", options or {})
+        self._slots = self.spark.sparkContext.defaultParallelism
+        self._views = TableViews()
+
+    def judge(
+        self, relations: Sequence[Declared], queries: Sequence[WindowQuery], known: Sequence[Stream | Table]
+    ) -> Judged:
+        return judge(self.spark, relations, queries, known)
+
+    def tick(self, tick: Tick) -> pa.Table:
+        return run_tick(self.spark, tick, self._slots, self._views)
+
+    def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
+        return evaluate(self.spark, questions)
+
+    def table(self, table: Table) -> pa.Table:
+        columns = [(column.name, column.type) for column in table.columns]
+        source = table.source
+        return read_table(self.spark, columns, source.path, source.format, dict(source.options)).toArrow()
+
+    def alive(self) -> bool:
+        return session.jvm_alive(self.spark)
+
+    def pid(self) -> int | None:
+        return session.jvm_pid(self.spark)
+
+    def close(self) -> None:
+        session.stop(self.spark)

@@ -1,0 +1,75 @@
+"""Whose directory it is: the file ``punctual.json``, read before anything is touched.
+
+A directory is *missing or empty* (a new state may be made in it), *ours* (it has a sealed
+``punctual.json`` of a format that this version reads), or refused: foreign, of a newer format, damaged.
+A refused directory is left exactly as it is. The lock and a half-made ``punctual.json`` may stand in a
+directory that a crash left before its state was made; such a directory still counts as empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from punctual.connect.storage import TEMPORARY, Files, write_whole
+from punctual.errors import StateError
+from punctual.runtime.store.sealed import corrupt, read_sealed, seal
+
+FORMAT = 1
+"""Version of the layout that this code writes; it reads this one only."""
+
+IDENTITY_FILE = "punctual.json"
+LOCK_FILE = "punctual.lock"
+_BEFORE_BIRTH = {LOCK_FILE, IDENTITY_FILE + TEMPORARY}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which state it is, and the number of shards that was fixed when it was made."""
+
+    id: str
+    shards: int
+
+
+def read_identity(files: Files, directory: str) -> Identity | None:
+    """The identity of a state directory, None where a new state may be made; otherwise a StateError."""
+    if "://" in directory:
+        raise StateError(
+            "state.not-a-folder",
+            f'state "{directory}" is not a folder of a POSIX file system',
+            detail="a commit is a rename, which object stores do not have",
+            hint="name a folder on a local disk or on a mounted file system",
+        )
+    path = f"{directory}/{IDENTITY_FILE}"
+    if files.size(directory) is not None and not files.is_folder(directory):
+        raise _foreign(directory, "it is a file")
+    value = read_sealed(files, path)
+    if value is None:
+        strangers = set(files.listing(directory)) - _BEFORE_BIRTH
+        if strangers:
+            raise _foreign(directory, f'it holds "{min(strangers)}" and no {IDENTITY_FILE}')
+        return None
+    if not isinstance(value.get("format"), int):
+        raise corrupt(path, "it names no format")
+    if value["format"] > FORMAT:
+        raise StateError(
+            "state.newer-format",
+            f'state "{directory}" has format {value["format"]}; this version reads format {FORMAT}',
+            hint="run it with the version of Punctual that wrote it, or a newer one",
+        )
+    return Identity(value["id"], value["shards"])
+
+
+def write_identity(files: Files, directory: str, identity: Identity) -> None:
+    """Make a directory ours; all else is written after this."""
+    files.make_folder(directory)
+    text = seal({"format": FORMAT, "id": identity.id, "shards": identity.shards})
+    write_whole(files, f"{directory}/{IDENTITY_FILE}", text)
+
+
+def _foreign(directory: str, why: str) -> StateError:
+    return StateError(
+        "state.foreign",
+        f'directory "{directory}" is not a state of Punctual: {why}',
+        detail="it was left untouched",
+        hint="name an empty or new directory after --state",
+    )

@@ -1,0 +1,78 @@
+"""One Spark job over the slices of all streams.
+
+Every branch reads a slice, is projected by one SQL text, coalesced, and reduced by ``operators.reduce``; the union of
+all branches is one job of one stage. The number of calls to the JVM depends on the number of streams, not of queries.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from punctual.plan.query import Join
+from punctual.runtime.backend import SliceWork, Tick
+from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.operators.reduce import OUTPUT_DDL, Reduce
+
+BYTES_PER_TASK = 16 << 20
+
+
+def run_tick(spark: SparkSession, tick: Tick, slots: int, views: TableViews) -> pa.Table:
+    """Run the job; the result's size follows the number of cells, not of rows."""
+    frames = []
+    for number, work in enumerate(tick.work):
+        view = f"_slice_{number}"
+        rows: DataFrame = work.feed.read(spark, work.slice)
+        rows.createOrReplaceTempView(view)
+        parts = max(1, min(slots, -(-work.feed.size(work.slice) // BYTES_PER_TASK)))
+        frames += [_branch(spark, tick, work, branch, view, views, parts) for branch in work.branches]
+    union = reduce(DataFrame.unionAll, frames)
+    if len(frames) > 1:
+        union = union.coalesce(slots)
+    return union.toArrow()
+
+
+def _branch(
+    spark: SparkSession, tick: Tick, work: SliceWork, branch: Branch, view: str, views: TableViews, parts: int
+) -> DataFrame:
+    tables = {join.alias: views.view(spark, join, tick.tables[join.table.lower()]) for join in branch.joins}
+    text = branch_sql(branch, view, tables, work.complete_through, work.horizon)
+    operator = Reduce(
+        work.stream,
+        branch.units,
+        work.late if branch.counted else None,
+        tick.shards,
+        tick.incoming,
+        branch.counted,
+    )
+    return spark.sql(text).coalesce(parts).mapInArrow(operator, OUTPUT_DDL)
+
+
+class TableViews:
+    """Views of static tables, one for each join, remade when the table's content changes."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def view(self, spark: SparkSession, join: Join, table: pa.Table) -> str:
+        key = (join.table.lower(), join.alias)
+        made = self._made.get(key)
+        if made is None or made[0] != id(table):
+            name = f"_table_{len(self._made)}" if made is None else made[1]
+            # A join on NULL finds nothing; the flag column says that a row was found.
+            columns = [*(f"{join.alias}.{c}" for c in table.column_names), f"{join.alias}."]
+            flag = pa.array([True] * table.num_rows, pa.bool_())
+            flagged = pa.Table.from_arrays([*table.columns, flag], names=columns)
+            spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(name)
+            made = self._made[key] = (id(table), name)
+        return made[1]
+
+
+def unique_keys(table: pa.Table, columns: tuple[str, ...]) -> bool:
+    """Whether no two rows of the table agree on these columns (rows with a NULL there are never found)."""
+    keys = table.select(list(columns)).drop_null()
+    return bool(keys.num_rows == keys.group_by(list(columns)).aggregate([]).num_rows)
+
+

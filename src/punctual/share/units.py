@@ -1,0 +1,105 @@
+"""Which queries read the same cells.
+
+Queries that agree on stream, enrichment, opaque predicate, group keys and compared columns share one unit: its
+synopses are the union of what they read, its cuts the union of their constants, its windows the set of theirs. With
+``sharing = off`` every query gets a unit of its own, for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from punctual.plan.functions import FUNCTIONS
+from punctual.plan.query import Aggregate, Comparison, Constant, Predicate, WindowQuery
+from punctual.plan.shared import BandColumn, Conditions, Reader, SharedPlan, Unit, UnitSynopsis, Use
+
+PERCENTILE_VALUES = 1024
+"""Distinct values that a percentile's synopsis keeps exactly before it falls back to log buckets."""
+DEFAULT_RSD = 0.05
+"""Spark's relative standard deviation of approx_count_distinct."""
+ROWS = UnitSynopsis("rows", None)
+
+
+def share(queries: Iterable[WindowQuery], *, sharing: bool = True) -> SharedPlan:
+    """The shared plan of the queries."""
+    groups: dict[object, list[WindowQuery]] = {}
+    order: list[WindowQuery] = []
+    for query in queries:
+        key = (query.stream, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
+        groups.setdefault(key if sharing else query.name, []).append(query)
+        order.append(query)
+    units = tuple(_unit(members) for members in groups.values())
+    place = {query.name: index for index, members in enumerate(groups.values()) for query in members}
+    return SharedPlan(units, tuple(_reader(query, place[query.name], units[place[query.name]]) for query in order))
+
+
+def _compared(query: WindowQuery) -> tuple[str, ...]:
+    predicates = [query.where, *(aggregate.where for aggregate in query.aggregates)]
+    return tuple(sorted({c.column for predicate in predicates for c in predicate.comparisons}))
+
+
+def _unit(members: list[WindowQuery]) -> Unit:
+    first = members[0]
+    synopses: dict[UnitSynopsis, None] = {ROWS: None}
+    constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
+    for query in members:
+        for aggregate in query.aggregates:
+            synopses[_synopsis(aggregate)] = None
+        for predicate in (query.where, *(aggregate.where for aggregate in query.aggregates)):
+            for comparison in predicate.comparisons:
+                constants[comparison.column].update(comparison.values)
+    return Unit(
+        stream=first.stream,
+        joins=first.joins,
+        mask=first.where.opaque,
+        keys=tuple(key.row for key in first.keys),
+        bands=tuple(_band(column, values) for column, values in constants.items()),
+        synopses=(ROWS, *sorted((s for s in synopses if s != ROWS), key=repr)),
+        windows=tuple(sorted({(query.range_us, query.cadence.us) for query in members})),
+    )
+
+
+def _band(column: str, values: set[Constant]) -> BandColumn:
+    labels = [value for value in values if isinstance(value, str)]
+    if labels:
+        return BandColumn(column, "label", tuple(sorted(labels)))
+    return BandColumn(column, "number", tuple(sorted(value for value in values if not isinstance(value, str))))
+
+
+def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
+    function = FUNCTIONS[aggregate.function]
+    if aggregate.argument is None:
+        return ROWS
+    kind = function.synopsis
+    if aggregate.distinct:
+        assert function.distinct is not None, f"{function.name} with DISTINCT was bound"
+        kind = function.distinct
+    parameters: tuple[int | None, ...] = ()
+    if kind == "values":
+        parameters = (None if aggregate.distinct else PERCENTILE_VALUES,)
+    elif kind == "distinct":
+        rsd = aggregate.parameters[0] if aggregate.parameters else DEFAULT_RSD
+        assert isinstance(rsd, int | float)
+        parameters = (round(1e6 * rsd),)
+    return UnitSynopsis(kind, aggregate.argument, parameters, aggregate.ignore_nulls)
+
+
+def _reader(query: WindowQuery, index: int, unit: Unit) -> Reader:
+    uses = tuple(
+        Use(a.function, unit.synopses.index(_synopsis(a)), a.parameters, _conditions(unit, a.where))
+        for a in query.aggregates
+    )
+    return Reader(query, index, _conditions(unit, query.where), uses)
+
+
+def _conditions(unit: Unit, predicate: Predicate) -> Conditions:
+    by_column: dict[str, list[Comparison]] = {}
+    for comparison in predicate.comparisons:
+        by_column.setdefault(comparison.column, []).append(comparison)
+    return tuple(tuple(by_column.get(band.column, ())) for band in unit.bands)
+
+
+def without(plan: SharedPlan, names: set[str]) -> SharedPlan:
+    """The plan with those queries' readers gone; units keep their place."""
+    return replace(plan, readers=tuple(r for r in plan.readers if r.query.name not in names))

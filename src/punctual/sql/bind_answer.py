@@ -1,0 +1,131 @@
+"""Answer expressions: SELECT, HAVING and ORDER BY over group keys, aggregates and the instant.
+
+Model
+-----
+An expression is rewritten in three steps: calls of aggregates become `` `a0` ``, `` `a1` `` ... (equal calls share
+one), ``now()`` becomes `` `at` ``; names become row columns or, by the rules of the clause, what an alias stands for;
+then whatever equals a grouping expression becomes `` `k0` ``, `` `k1` `` .... A column that is left is neither
+grouped nor aggregated.
+
+A grouping expression of several tokens counts as found only where it is an operand: ``lane + 1`` is inside
+``lane + 1 * 2`` as text, not as meaning. The judge is sqlglot: brackets around the find must not change the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from punctual.errors import BindError
+from punctual.plan.query import Aggregate, Predicate
+from punctual.sql.bind_aggregate import bind_aggregate
+from punctual.sql.bind_row import column_names
+from punctual.sql.expression import ColumnReference, Expression, same_but_for_brackets
+from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
+from punctual.sql.problems import Problems
+from punctual.sql.scope import Scope
+
+AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
+"""Spark's order of looking names up: in SELECT, in HAVING, in ORDER BY."""
+
+
+@dataclass(slots=True)
+class AnswerBinder:
+    """Binds the answer expressions of one query and gathers the aggregates that they need."""
+
+    scope: Scope
+    where: Predicate
+    keys: Sequence[Pieces]
+    problems: Problems
+    aggregates: list[Aggregate] = field(default_factory=list)
+
+    def bind(self, expression: Expression, rule: AliasRule, aliases: Mapping[str, Pieces]) -> Pieces:
+        """An expression over keys, aggregates and the instant; what is wrong is noted in ``problems``."""
+        for error in refuse_calls(expression, column_names(self.scope) | set(aliases)):
+            self.problems.add(error)
+        calls: dict[int, tuple[int, Pieces]] = {}
+        outer_end = 0
+        for call in expression.calls:
+            span = expression.place(call.first, call.end)
+            if call.first < outer_end:
+                continue
+            if is_aggregate(call.name):
+                calls[call.first] = (call.end, (Piece(self._aggregate(expression, call.first), "bound", span),))
+                outer_end = call.end
+            elif call.name == "now" and not call.arguments:
+                calls[call.first] = (call.end, (Piece("`at`", "bound", span),))
+
+        def name(reference: ColumnReference) -> Pieces:
+            return self._name(expression, reference, rule, aliases)
+
+        pieces = to_pieces(expression, name, calls)
+        for index in sorted(range(len(self.keys)), key=lambda i: -len(self.keys[i])):
+            pieces = _replace_key(pieces, self.keys[index], f"`k{index}`")
+        for piece in pieces:
+            if piece.kind == "column":
+                written = expression.text_at(piece.span)
+                self.problems.add(BindError(
+                    "bind.not-grouped",
+                    f'column "{written}" is neither grouped nor aggregated',
+                    span=piece.span,
+                    hint=f"add {written} to GROUP BY, or aggregate it, for example: max({written})",
+                ))
+        return pieces
+
+    def _aggregate(self, expression: Expression, first: int) -> str:
+        call = next(call for call in expression.calls if call.first == first)
+        aggregate = bind_aggregate(expression, call, self.scope, self.where, self.problems)
+        if aggregate is None:
+            return "NULL"
+        for index, known in enumerate(self.aggregates):
+            if _same(known, aggregate):
+                return f"`a{index}`"
+        self.aggregates.append(aggregate)
+        return f"`a{len(self.aggregates) - 1}`"
+
+    def _name(
+        self, expression: Expression, reference: ColumnReference, rule: AliasRule, aliases: Mapping[str, Pieces]
+    ) -> Pieces:
+        alias = aliases.get(reference.parts[0].lower()) if len(reference.parts) == 1 else None
+        if alias is not None:
+            found = self.scope.find(reference.parts)
+            grouped = any(len(key) == 1 and key[0].text == r.row for r in found for key in self.keys)
+            if rule == "aliases first" or not found or (rule == "grouped columns first" and not grouped):
+                return bracketed(alias, expression.place(reference.first, reference.end))
+        with self.problems.part():
+            return self.scope.pieces(reference, expression)
+        return (Piece("NULL", "bound", expression.place(reference.first, reference.end)),)
+
+
+def reference_of(pieces: Pieces) -> str | None:
+    """``k0`` or ``a0`` where an expression is just that."""
+    if len(pieces) == 1 and pieces[0].kind == "bound" and pieces[0].text[:2] in ("`k", "`a"):
+        name = pieces[0].text.strip("`")
+        return name if name[1:].isdigit() else None
+    return None
+
+
+def _same(one: Aggregate, other: Aggregate) -> bool:
+    return (
+        one.function, one.argument, one.parameters, one.distinct, one.ignore_nulls, one.where
+    ) == (other.function, other.argument, other.parameters, other.distinct, other.ignore_nulls, other.where)
+
+
+def _replace_key(pieces: Pieces, key: Pieces, name: str) -> Pieces:
+    wanted = [piece.text for piece in key]
+    index = 0
+    while wanted and index + len(wanted) <= len(pieces):
+        end = index + len(wanted)
+        here = pieces[index:end]
+        if [piece.text for piece in here] == wanted and (len(wanted) == 1 or _is_operand(pieces, index, end)):
+            pieces = (*pieces[:index], Piece(name, "bound", here[0].span), *pieces[end:])
+        index += 1
+    return pieces
+
+
+def _is_operand(pieces: Pieces, first: int, end: int) -> bool:
+    here = pieces[first].span
+    inside = (Piece("(", "bound", here, True), *pieces[first:end], Piece(")", "bound", here, True))
+    return same_but_for_brackets(render(pieces), render((*pieces[:first], *inside, *pieces[end:])))

@@ -1,0 +1,203 @@
+"""CREATE STREAM and CREATE TABLE: what the columns mean, what a derived column computes, where files are."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import cast
+
+from punctual.errors import BindError, PunctualError
+from punctual.plan.relation import Column, Stream, Table
+from punctual.plan.source import FeedSource, FileSource, Format, RateSource, Source
+from punctual.sql.bind_row import row_sql
+from punctual.sql.bound import CreateStream, CreateTable
+from punctual.sql.problems import Problems, suggest
+from punctual.sql.scope import Relation, Scope
+from punctual.sql.statement import ColumnSyntax, CreateRelationSyntax, Name, SourceSyntax
+
+EVENT_TIME_EXAMPLE = "for example: ts TIMESTAMP EVENT TIME WATERMARK 5 SECONDS"
+EXTENSIONS: dict[str, Format] = {
+    ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".csv": "CSV", ".parquet": "PARQUET",
+}
+RATE_COLUMNS = {"ts": "TIMESTAMP", "value": "BIGINT"}
+
+
+def bind_relation(
+    syntax: CreateRelationSyntax, base: str, problems: Problems
+) -> CreateStream | CreateTable | None:
+    """The stream or table, or None with the reasons in ``problems``."""
+    columns = _columns(syntax, problems)
+    source: Source | None = None
+    with problems.part():
+        source = _source(syntax, base, problems)
+    spans = tuple(column.name.span for column in syntax.columns)
+    derived = tuple(column.derived.span if column.derived else None for column in syntax.columns)
+    if syntax.kind == "table":
+        for column in syntax.columns:
+            _refuse_roles(column, problems)
+        if problems or not isinstance(source, FileSource):
+            return None
+        return CreateTable(Table(syntax.name.text, columns, source), spans, derived, syntax.span)
+    event_time = _one(syntax, "EVENT TIME", "bind.two-event-times", problems)
+    probability = _one(syntax, "PROBABILITY", "bind.two-probabilities", problems)
+    rule = _one(syntax, "RULE", "bind.two-rules", problems)
+    _check_types(syntax, event_time, probability, rule, problems)
+    if problems or event_time is None or source is None:
+        return None
+    stream = Stream(
+        name=syntax.name.text,
+        columns=columns,
+        event_time=event_time.name.text,
+        watermark_us=event_time.watermark.us if event_time.watermark else 0,
+        source=source,
+        keys=tuple(column.name.text for column in syntax.columns if column.role("KEY")),
+        probability=probability.name.text if probability else None,
+        rule=rule.name.text if rule else None,
+    )
+    return CreateStream(stream, spans, derived, syntax.span)
+
+
+def _columns(syntax: CreateRelationSyntax, problems: Problems) -> tuple[Column, ...]:
+    seen: dict[str, Name] = {}
+    for column in syntax.columns:
+        if column.name.text.lower() in seen:
+            problems.add(BindError(
+                "bind.duplicate-name", f'column "{column.name.text}" is declared twice', span=column.name.span
+            ))
+        seen.setdefault(column.name.text.lower(), column.name)
+    plain = tuple(Column(c.name.text, c.type) for c in syntax.columns if c.derived is None)
+    scope = Scope((Relation(syntax.name.text, "stream", syntax.name.text, plain, syntax.name.span),))
+    every = [c.name.text for c in syntax.columns]
+    columns = []
+    for column in syntax.columns:
+        text = row_sql(column.derived, scope, "AS", problems) if column.derived else None
+        columns.append(Column(column.name.text, column.type, text))
+        if column.uncertain is not None:
+            _check_uncertain(column, every, problems)
+    return tuple(columns)
+
+
+def _check_uncertain(column: ColumnSyntax, known: list[str], problems: Problems) -> None:
+    assert column.uncertain is not None
+    names = {name.lower() for name in known}
+    for name in column.uncertain.columns:
+        if name.text.lower() not in names:
+            problems.add(BindError(
+                "bind.unknown-column", f'there is no column "{name.text}"', span=name.span,
+                hint=suggest(name.text, known, "columns"),
+            ))
+    problems.not_yet(f"an uncertain attribute (~ {column.uncertain.kind})", column.uncertain.span)
+
+
+def _refuse_roles(column: ColumnSyntax, problems: Problems) -> None:
+    for role, span in column.roles:
+        if role not in ("AS", "~"):
+            problems.add(BindError(
+                "bind.role-in-table", f"{role} belongs to a column of a stream, not of a table", span=span,
+                detail="a table is read whole, and its rows have no time",
+            ))
+
+
+def _one(syntax: CreateRelationSyntax, role: str, code: str, problems: Problems) -> ColumnSyntax | None:
+    having = [column for column in syntax.columns if column.role(role)]
+    for column in having[1:]:
+        problems.add(BindError(
+            code, f'stream "{syntax.name.text}" has two columns with {role}', span=column.role(role),
+            detail=f'the other one is "{having[0].name.text}"',
+        ))
+    return having[0] if having else None
+
+
+def _check_types(
+    syntax: CreateRelationSyntax,
+    event_time: ColumnSyntax | None,
+    probability: ColumnSyntax | None,
+    rule: ColumnSyntax | None,
+    problems: Problems,
+) -> None:
+    if event_time is None:
+        problems.add(BindError(
+            "bind.missing-event-time", f'stream "{syntax.name.text}" has no event time', span=syntax.name.span,
+            detail="windows are cut by the time of the rows, so one column must say it", hint=EVENT_TIME_EXAMPLE,
+        ))
+    elif event_time.type != "TIMESTAMP":
+        problems.add(BindError(
+            "bind.bad-event-time-type", f'event time "{event_time.name.text}" must be a TIMESTAMP',
+            span=event_time.type_span,
+            hint="derive one, for example: ts TIMESTAMP EVENT TIME AS (timestamp_millis(time_ms))",
+        ))
+    if probability is not None and not probability.type.startswith(("DOUBLE", "FLOAT", "DECIMAL")):
+        problems.add(BindError(
+            "bind.bad-probability-type", f'probability "{probability.name.text}" must be a DOUBLE',
+            span=probability.type_span,
+        ))
+    for column in syntax.columns:
+        if column.watermark is not None and not column.role("EVENT TIME"):
+            problems.add(BindError(
+                "bind.watermark-without-event-time", f'column "{column.name.text}" has a WATERMARK but no EVENT TIME',
+                span=column.role("WATERMARK"), hint=EVENT_TIME_EXAMPLE,
+            ))
+    if rule is not None and probability is None:
+        problems.add(BindError(
+            "bind.no-probability", f'stream "{syntax.name.text}" has a rule but no probability column',
+            span=rule.role("RULE"), detail="rows of one rule exclude each other, so each needs a probability",
+            hint="declare one, for example: confidence DOUBLE PROBABILITY",
+        ))
+
+
+def _source(syntax: CreateRelationSyntax, base: str, problems: Problems) -> Source | None:
+    source = syntax.source
+    if syntax.kind == "table" and source.kind != "FILES":
+        raise BindError(
+            "bind.table-source", f"a table is read from FILES, not from {source.kind}", span=source.span
+        )
+    if source.kind == "FEED":
+        return FeedSource()
+    if source.kind == "RATE":
+        _check_rate(syntax, problems)
+        return RateSource(source.rows, source.per_us, source.limit)
+    if source.kind == "KAFKA":
+        problems.not_yet("FROM KAFKA", source.span, "FROM FILES and FROM FEED are there")
+        return None
+    assert source.address is not None
+    return FileSource(_path(source.address, base), _format(source), source.options)
+
+
+def _check_rate(syntax: CreateRelationSyntax, problems: Problems) -> None:
+    for column in syntax.columns:
+        if column.derived is None and RATE_COLUMNS.get(column.name.text.lower()) != column.type:
+            problems.add(_not_generated(column))
+
+
+def _not_generated(column: ColumnSyntax) -> PunctualError:
+    return BindError(
+        "bind.rate-column", f'RATE gives no column "{column.name.text}" of type {column.type}',
+        span=column.name.span, detail="RATE gives ts TIMESTAMP and value BIGINT; other columns are derived from them",
+        hint=f"for example: {column.name.text} {column.type} AS (value % 30)",
+    )
+
+
+def _path(address: Name, base: str) -> str:
+    path = address.text
+    if path.startswith("file://"):
+        path = path.removeprefix("file://")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
+        raise BindError(
+            "bind.bad-path", f'"{path}" is not a path of a file system', span=address.span,
+            detail="files are read from local or mounted file systems",
+        )
+    if "\0" in path:
+        raise BindError("bind.bad-path", "a path has no NUL character", span=address.span)
+    return os.path.abspath(os.path.join(base, path))
+
+
+def _format(source: SourceSyntax) -> Format:
+    if source.format is not None:
+        return cast(Format, source.format)
+    assert source.address is not None
+    extension = os.path.splitext(source.address.text)[1].lower()
+    if extension in EXTENSIONS:
+        return EXTENSIONS[extension]
+    raise BindError(
+        "bind.missing-format", "FROM FILES needs a format", span=source.span, hint="FORMAT JSON, CSV or PARQUET"
+    )

@@ -1,0 +1,59 @@
+"""Row expressions: what is computed from one enriched row, before any aggregate."""
+
+from __future__ import annotations
+
+from punctual.errors import BindError
+from punctual.sql.expression import ColumnReference, Expression
+from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.pieces import Piece, Pieces, render, to_pieces
+from punctual.sql.problems import Problems, not_yet
+from punctual.sql.scope import Scope
+
+PLACES = {
+    "WHERE": ("bind.aggregate-in-where", "an aggregate cannot stand in WHERE", "write the condition in HAVING"),
+    "ON": ("bind.aggregate-in-where", "an aggregate cannot stand in a join condition", None),
+    "GROUP BY": ("bind.aggregate-in-group-by", "an aggregate cannot stand in GROUP BY", None),
+    "AS": ("bind.aggregate-in-column", "an aggregate cannot stand in a column's definition", None),
+    "aggregate": ("bind.nested-aggregate", "an aggregate cannot stand inside another", None),
+    "FILTER": ("bind.nested-aggregate", "an aggregate cannot stand inside another's FILTER", "use HAVING"),
+    "PARTITION BY": ("bind.aggregate-in-window", "an aggregate cannot stand in a window", None),
+    "MODEL": ("bind.aggregate-in-model", "an aggregate cannot stand in a model", None),
+    "IF": ("bind.aggregate-in-column", "an aggregate cannot stand in a column's definition", None),
+}
+
+
+def row_pieces(expression: Expression, scope: Scope, place: str, problems: Problems) -> Pieces:
+    """An expression over the enriched row; everything wrong with it is noted in ``problems``.
+
+    Parameters
+    ----------
+    place : str
+        Where it stands, a key of ``PLACES``: it decides what is said about an aggregate.
+    """
+    code, fact, hint = PLACES[place]
+    for error in refuse_calls(expression, column_names(scope)):
+        problems.add(error)
+    for call in expression.calls:
+        span = expression.place(call.first, call.end)
+        if is_aggregate(call.name):
+            problems.add(BindError(code, fact, span=span, hint=hint))
+        elif call.name == "now":
+            problems.add(not_yet(f"now() in {place}", span, "the instant can be used in SELECT, HAVING and ORDER BY"))
+
+    def replace(reference: ColumnReference) -> tuple[Piece, ...]:
+        with problems.part():
+            return scope.pieces(reference, expression)
+        return ()
+
+    return to_pieces(expression, replace)
+
+
+def row_sql(expression: Expression, scope: Scope, place: str, problems: Problems) -> str:
+    """The same as Spark SQL."""
+    return render(row_pieces(expression, scope, place, problems))
+
+
+def column_names(scope: Scope) -> frozenset[str]:
+    """All column names in lower case."""
+    return frozenset(c.name.lower() for relation in scope.relations for c in relation.columns)
+

@@ -1,0 +1,67 @@
+"""Statements with every name looked up: what a program hands to the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from punctual.errors import Span
+from punctual.plan.query import WindowQuery
+from punctual.plan.relation import Stream, Table
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream:
+    """``column_spans`` and ``derived_spans`` are in the order of the columns."""
+
+    stream: Stream
+    column_spans: tuple[Span, ...]
+    derived_spans: tuple[Span | None, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """``column_spans`` and ``derived_spans`` are in the order of the columns."""
+
+    table: Table
+    column_spans: tuple[Span, ...]
+    derived_spans: tuple[Span | None, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CreateQuery:
+    """A standing query."""
+
+    query: WindowQuery
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DropQuery:
+    """The end of a standing query, by its name as created."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """An option whose name and value are right."""
+
+    name: str
+    value: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """``query`` is set where ``kind`` is ``query``."""
+
+    kind: Literal["query", "sharing", "schedule"]
+    query: str | None
+    span: Span
+
+
+Statement = CreateStream | CreateTable | CreateQuery | DropQuery | SetOption | Explain

@@ -1,0 +1,88 @@
+"""A place in a statement's tokens: look ahead, accept, expect, fail with the place underlined."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from punctual.errors import ParseError, Span
+from punctual.sql.statement import Name
+from punctual.sql.tokens import Token
+
+
+class Cursor:
+    """Reads one statement from left to right. Words are compared without regard to case."""
+
+    def __init__(self, source: str, tokens: Sequence[Token]) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.index = 0
+        last = tokens[-1].end if tokens else len(source)
+        self._end = Token("end", "", "", last, last)
+
+    def peek(self, ahead: int = 0) -> Token:
+        place = self.index + ahead
+        return self.tokens[place] if 0 <= place < len(self.tokens) else self._end
+
+    @property
+    def done(self) -> bool:
+        return self.index >= len(self.tokens)
+
+    def next(self) -> Token:
+        token = self.peek()
+        self.index += 1
+        return token
+
+    def at(self, *words: str) -> bool:
+        return all(self.peek(ahead).word == word for ahead, word in enumerate(words))
+
+    def accept(self, *words: str) -> bool:
+        if not self.at(*words):
+            return False
+        self.index += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if not self.accept(word):
+                raise self.wrong(word)
+
+    def name(self, what: str) -> Name:
+        """An identifier: a word or a name in backquotes."""
+        token = self.peek()
+        if token.kind not in ("word", "quoted") or token.value == "":
+            raise self.wrong(what)
+        self.index += 1
+        return Name(token.value, token.span)
+
+    def string(self, what: str) -> Token:
+        if self.peek().kind != "string":
+            raise self.wrong(what)
+        return self.next()
+
+    def number(self, what: str) -> Token:
+        if self.peek().kind != "number":
+            raise self.wrong(what)
+        return self.next()
+
+    def choice(self, words: Iterable[str], what: str) -> str:
+        """One of some words."""
+        words = tuple(words)
+        word = self.peek().word
+        if word not in words:
+            near = difflib.get_close_matches(word, words, n=1)
+            raise self.wrong(what, hint=f"did you mean {near[0]}?" if near else f"one of {', '.join(words)}")
+        self.index += 1
+        return word
+
+    def since(self, first: int) -> Span:
+        """The place from the token at ``first`` to the last one that was read."""
+        start = self.tokens[first].start if first < len(self.tokens) else self._end.start
+        return Span(start, max(start, self.peek(-1).end if self.index > first else start))
+
+    def wrong(self, expected: str, hint: str | None = None) -> ParseError:
+        """What was expected here, and what stands here instead."""
+        token = self.peek()
+        found = "the statement ends" if token.kind == "end" else f'there is "{token.text}"'
+        span = Span(max(token.start - 1, 0), token.start) if token.kind == "end" else token.span
+        return ParseError("parse.syntax", f"expected {expected}, but {found}", span=span, hint=hint)

@@ -1,0 +1,136 @@
+"""SELECT with everything that may follow it, in any order, each at most once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from punctual.errors import ParseError, Span
+from punctual.sql.cursor import Cursor
+from punctual.sql.expression import Expression
+from punctual.sql.expression_extent import take_expression
+from punctual.sql.parse_clause import CLAUSES, parse_clause
+from punctual.sql.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
+from punctual.sql.parse_relation import whole_number
+from punctual.sql.statement import ClauseSyntax, CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+
+SEMANTICS = ("PK", "U_TOPK", "U_KRANKS", "PT", "GLOBAL", "EXPECTED_RANK", "PRF", "PRFE")
+PARAMETERS = {"PT": 1, "PRFE": 1, "PRF": 10**6}
+"""The most numbers in brackets after a semantics."""
+ENDS_ORDER = ENDS_EXPRESSION | {"ASC", "DESC", "NULLS"}
+
+
+def parse_create_query(cursor: Cursor) -> CreateQuerySyntax:
+    """After CREATE QUERY."""
+    name = cursor.name("the name of the query")
+    cursor.expect("AS")
+    select = parse_select(cursor)
+    if not cursor.done:
+        raise reject_leftover(cursor)
+    return CreateQuerySyntax(name, select, cursor.since(0))
+
+
+def parse_select(cursor: Cursor) -> SelectSyntax:
+    """SELECT ... up to the end of the statement, a closing bracket, or a UNION ALL and what follows it."""
+    first = cursor.index
+    cursor.expect("SELECT")
+    top = _top(cursor) if cursor.at("TOP") and cursor.peek(1).kind == "number" else None
+    distinct = cursor.peek(-1).span if cursor.accept("DISTINCT") else None
+    items = [_item(cursor)]
+    while cursor.accept(","):
+        items.append(_item(cursor))
+    cursor.expect("FROM")
+    select = SelectSyntax(tuple(items), parse_from(cursor, parse_select), Span(0, 0), distinct, top)
+    select = _rest(cursor, select)
+    return replace(select, span=cursor.since(first))
+
+
+def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
+    seen: set[str] = set()
+    clauses: tuple[ClauseSyntax, ...] = ()
+    while not cursor.done and not cursor.at(")"):
+        first = cursor.index
+        word = cursor.peek().word
+        if word in CLAUSES:
+            clauses = (*clauses, parse_clause(cursor, clauses))
+            continue
+        if word not in ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION"):
+            raise reject_leftover(cursor)
+        cursor.next()
+        if word in seen:
+            raise ParseError("parse.duplicate-clause", f"{word} is there twice", span=cursor.since(first))
+        seen.add(word)
+        if word == "WHERE":
+            select = replace(select, where=take_expression(cursor, "a condition", ENDS_EXPRESSION))
+        elif word == "GROUP BY":
+            select = replace(select, groups=tuple(_expressions(cursor)))
+        elif word == "HAVING":
+            select = replace(select, having=take_expression(cursor, "a condition", ENDS_EXPRESSION))
+        elif word == "ORDER BY":
+            select = replace(select, order=tuple(_order(cursor)))
+        elif word == "LIMIT":
+            select = replace(select, limit=whole_number(cursor, "LIMIT", code="bind.bad-limit"))
+        else:
+            cursor.expect("ALL")
+            union_span = cursor.since(first)
+            select = replace(select, union=parse_select(cursor), union_span=union_span)
+    return replace(select, clauses=clauses)
+
+
+def _item(cursor: Cursor) -> ItemSyntax:
+    first = cursor.index
+    if cursor.accept("*"):
+        return ItemSyntax(None, None, cursor.since(first))
+    if cursor.peek(1).word == "." and cursor.peek(2).word == "*":
+        cursor.name("a FROM item")
+        cursor.index += 2
+        return ItemSyntax(None, None, cursor.since(first))
+    expression = take_expression(cursor, "an expression", frozenset(("AS",)))
+    alias = None
+    if cursor.accept("AS") or (cursor.peek().kind in ("word", "quoted") and not cursor.at("FROM")):
+        alias = cursor.name("an alias")
+    return ItemSyntax(expression, alias, cursor.since(first))
+
+
+def _expressions(cursor: Cursor) -> list[Expression]:
+    found = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
+    while cursor.accept(","):
+        found.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
+    return found
+
+
+def _order(cursor: Cursor) -> list[OrderSyntax]:
+    items = []
+    while True:
+        expression = take_expression(cursor, "an expression", ENDS_ORDER)
+        ascending = not cursor.accept("DESC")
+        if ascending:
+            cursor.accept("ASC")
+        nulls_first = None
+        if cursor.accept("NULLS"):
+            nulls_first = cursor.choice(("FIRST", "LAST"), "FIRST or LAST") == "FIRST"
+        items.append(OrderSyntax(expression, ascending, nulls_first))
+        if not cursor.accept(","):
+            return items
+
+
+def _top(cursor: Cursor) -> TopSyntax:
+    first = cursor.index
+    cursor.expect("TOP")
+    k = whole_number(cursor, "k")
+    span = cursor.since(first)
+    semantics = "PK"
+    if cursor.accept("BY"):
+        semantics = cursor.choice(SEMANTICS, "a semantics of top-k")
+        if semantics in PARAMETERS:
+            cursor.expect("(")
+            cursor.accept("-")
+            cursor.number("a number")
+            count = 1
+            while count < PARAMETERS[semantics] and cursor.accept(","):
+                cursor.accept("-")
+                cursor.number("a number")
+                count += 1
+            cursor.expect(")")
+    streams = cursor.accept("STREAMS")
+    exclusive = streams and cursor.accept("EXCLUSIVE")
+    return TopSyntax(k, semantics, streams, exclusive, span)

@@ -1,0 +1,75 @@
+"""One statement: which kind it is, then its own parser. A name is remembered even where the rest is wrong."""
+
+from __future__ import annotations
+
+from punctual.errors import Span
+from punctual.sql.cursor import Cursor
+from punctual.sql.parse_from import reject_leftover
+from punctual.sql.parse_query import parse_create_query
+from punctual.sql.parse_relation import parse_create_model, parse_create_relation
+from punctual.sql.statement import DropQuerySyntax, ExplainSyntax, Name, SetSyntax, StatementSyntax
+from punctual.sql.tokens import Token
+
+KINDS = ("STREAM", "TABLE", "MODEL", "QUERY")
+
+
+def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
+    """The statement that some tokens form."""
+    cursor = Cursor(source, tokens)
+    statement: StatementSyntax
+    word = cursor.choice(("CREATE", "DROP", "SET", "EXPLAIN"), "a statement")
+    if word == "CREATE":
+        statement = _create(cursor)
+    elif word == "DROP":
+        cursor.expect("QUERY")
+        statement = DropQuerySyntax(cursor.name("the name of a query"), cursor.since(0))
+    elif word == "SET":
+        statement = _set(cursor)
+    else:
+        statement = _explain(cursor)
+    if not cursor.done:
+        raise reject_leftover(cursor) if word == "CREATE" else cursor.wrong("the end of the statement")
+    return statement
+
+
+def created_name(tokens: tuple[Token, ...]) -> str | None:
+    """The name that a statement would have given to something, had it been right."""
+    if len(tokens) > 2 and tokens[0].word == "CREATE" and tokens[1].word in KINDS:
+        return tokens[2].value.lower()
+    return None
+
+
+def _create(cursor: Cursor) -> StatementSyntax:
+    kind = cursor.choice(KINDS, "STREAM, TABLE, MODEL or QUERY")
+    if kind == "QUERY":
+        return parse_create_query(cursor)
+    if kind == "MODEL":
+        return parse_create_model(cursor)
+    return parse_create_relation(cursor, "stream" if kind == "STREAM" else "table")
+
+
+def _set(cursor: Cursor) -> SetSyntax:
+    name = cursor.name("the name of an option")
+    cursor.expect("=")
+    first = cursor.index
+    if cursor.done:
+        raise cursor.wrong("a value")
+    if cursor.peek().kind == "string" and cursor.peek(1).kind == "end":
+        token = cursor.next()
+        return SetSyntax(name, Name(token.value, token.span), cursor.since(0))
+    cursor.index = len(cursor.tokens)
+    span: Span = cursor.since(first)
+    return SetSyntax(name, Name(cursor.source[span.start : span.end], span), cursor.since(0))
+
+
+def _explain(cursor: Cursor) -> ExplainSyntax:
+    if cursor.peek(1).kind == "end":
+        if cursor.accept("SHARING"):
+            return ExplainSyntax("sharing", None, cursor.since(0))
+        if cursor.accept("SCHEDULE"):
+            return ExplainSyntax("schedule", None, cursor.since(0))
+    if cursor.at("SELECT") or cursor.at("CREATE"):
+        raise cursor.wrong("the name of a query", hint="create the query first, then: EXPLAIN name")
+    if cursor.peek(1).kind != "end":
+        cursor.accept("QUERY")
+    return ExplainSyntax("query", cursor.name("the name of a query"), cursor.since(0))

@@ -1,0 +1,199 @@
+"""A program from text to bound statements and a catalog; all of its errors, or all of its effects.
+
+Statements are parsed each on its own (a wrong one ends at its semicolon) and bound in order, each seeing what those
+before it declared. A name whose statement failed is remembered, so that its users add no errors of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from punctual.catalog import Catalog
+from punctual.config import parse_options
+from punctual.errors import BindError, ConfigError, ProgramErrors, PunctualError, Span
+from punctual.sql.bind_from import AlreadyToldError
+from punctual.sql.bind_query import bind_query
+from punctual.sql.bind_relation import bind_relation
+from punctual.sql.bound import CreateQuery, CreateStream, CreateTable, DropQuery, Explain, SetOption, Statement
+from punctual.sql.parse_statement import created_name, parse_statement
+from punctual.sql.problems import Problems, suggest
+from punctual.sql.statement import (
+    CreateModelSyntax,
+    CreateQuerySyntax,
+    CreateRelationSyntax,
+    DropQuerySyntax,
+    ExplainSyntax,
+    Name,
+    SetSyntax,
+    StatementSyntax,
+)
+from punctual.sql.tokens import split_statements, tokenize
+
+EMPTY = Catalog()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Bound statements in order, and the catalog after all of them."""
+
+    catalog: Catalog
+    statements: tuple[Statement, ...]
+    text: str
+
+
+def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> Program:
+    """Parse and bind a program.
+
+    Parameters
+    ----------
+    text : str
+        Statements that end with ``;`` (the last one may do without).
+    catalog : Catalog
+        What was declared before.
+    base : str
+        The directory that relative paths of FILES start from.
+
+    Raises
+    ------
+    ProgramErrors
+        Everything that is wrong, in the order of the places.
+
+    Examples
+    --------
+    >>> program = compile_program('''
+    ...     CREATE STREAM s (ts TIMESTAMP EVENT TIME, x DOUBLE) FROM FEED;
+    ...     CREATE QUERY q AS SELECT avg(x) AS mean FROM s [RANGE 1 HOUR] PERIOD 1 MINUTE;
+    ... ''', base=".")
+    >>> program.catalog.queries["q"].outputs[0].expression
+    '`a0`'
+    """
+    tokens, broken = tokenize(text)
+    binder = _Binder(text, catalog, base)
+    statements = split_statements(tokens)
+    if broken is not None:
+        binder.errors.append(broken)
+        if statements and (not tokens or tokens[-1].word != ";"):
+            binder.fail(created_name(statements.pop()))
+    for statement in statements:
+        try:
+            syntax = parse_statement(text, statement)
+        except PunctualError as error:
+            binder.errors.append(error)
+            binder.fail(created_name(statement))
+            continue
+        binder.bind(syntax)
+    if binder.errors:
+        raise ProgramErrors(binder.errors, text)
+    return Program(binder.catalog, tuple(binder.statements), text)
+
+
+class _Binder:
+    """The catalog as it grows from statement to statement."""
+
+    def __init__(self, text: str, catalog: Catalog, base: str) -> None:
+        self.text = text
+        self.catalog = catalog
+        self.base = base
+        self.errors: list[PunctualError] = []
+        self.statements: list[Statement] = []
+        self.failed: frozenset[str] = frozenset()
+
+    def fail(self, name: str | None) -> None:
+        if name is not None:
+            self.failed |= {name.lower()}
+
+    def bind(self, syntax: StatementSyntax) -> None:
+        problems = Problems()
+        bound: Statement | None = None
+        try:
+            with problems.part():
+                bound = self._bind(syntax, problems)
+        except AlreadyToldError:
+            problems = Problems()
+        self.errors += problems.errors
+        if bound is None or problems:
+            if isinstance(syntax, CreateRelationSyntax | CreateModelSyntax | CreateQuerySyntax):
+                self.fail(syntax.name.text)
+            return
+        self.statements.append(bound)
+
+    def _bind(self, syntax: StatementSyntax, problems: Problems) -> Statement | None:
+        if isinstance(syntax, CreateRelationSyntax):
+            self._check_new(syntax.name, problems)
+            return self._declare(bind_relation(syntax, self.base, problems))
+        if isinstance(syntax, CreateQuerySyntax):
+            self._check_new(syntax.name, problems)
+            return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, problems))
+        if isinstance(syntax, CreateModelSyntax):
+            self._check_new(syntax.name, problems)
+            self._check_model(syntax, problems)
+            return None
+        if isinstance(syntax, SetSyntax):
+            return self._set(syntax)
+        if isinstance(syntax, DropQuerySyntax):
+            name = self._query(syntax.name)
+            self.catalog = self.catalog.without_query(name)
+            return DropQuery(name, syntax.span)
+        return self._explain(syntax)
+
+    def _declare(self, bound: CreateStream | CreateTable | CreateQuery | None) -> Statement | None:
+        """A name is known from here on only where its statement is right."""
+        if isinstance(bound, CreateStream):
+            self.catalog = self.catalog.with_stream(bound.stream)
+        elif isinstance(bound, CreateTable):
+            self.catalog = self.catalog.with_table(bound.table)
+        elif isinstance(bound, CreateQuery):
+            self.catalog = self.catalog.with_query(bound.query)
+        return bound
+
+    def _check_new(self, name: Name, problems: Problems) -> None:
+        kind = self.catalog.kind_of(name.text)
+        if kind is not None:
+            problems.add(BindError(
+                "bind.duplicate-name", f'there is already a {kind} "{name.text}"', span=name.span,
+                detail="streams, tables and queries share one name space",
+            ))
+
+    def _check_model(self, syntax: CreateModelSyntax, problems: Problems) -> None:
+        key = syntax.stream.text.lower()
+        stream = self.catalog.streams.get(key)
+        if stream is None and key in self.failed:
+            raise AlreadyToldError
+        if stream is None:
+            problems.add(BindError(
+                "bind.unknown-stream", f'there is no stream "{syntax.stream.text}"', span=syntax.stream.span,
+                hint=suggest(syntax.stream.text, [s.name for s in self.catalog.streams.values()], "streams"),
+            ))
+            return
+        for name in (syntax.attribute, *syntax.keys):
+            if stream.column(name.text) is None:
+                problems.add(BindError(
+                    "bind.unknown-column", f'there is no column "{name.text}" of stream "{stream.name}"',
+                    span=name.span, hint=suggest(name.text, [c.name for c in stream.columns], "columns"),
+                ))
+        problems.not_yet("CREATE MODEL", Span(syntax.span.start, syntax.name.span.end))
+
+    def _set(self, syntax: SetSyntax) -> SetOption:
+        name, value = syntax.name.text.lower(), syntax.value.text
+        try:
+            parse_options({name: value})
+        except ConfigError as error:
+            span = syntax.name.span if error.code == "config.unknown-option" else syntax.value.span
+            raise ConfigError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
+        self.catalog = self.catalog.with_option(name, value)
+        return SetOption(name, value, syntax.span)
+
+    def _explain(self, syntax: ExplainSyntax) -> Explain:
+        query = self._query(syntax.name) if syntax.name is not None else None
+        return Explain(syntax.kind, query, syntax.span)
+
+    def _query(self, name: Name) -> str:
+        query = self.catalog.queries.get(name.text.lower())
+        if query is not None:
+            return query.name
+        if name.text.lower() in self.failed:
+            raise AlreadyToldError
+        raise BindError(
+            "bind.unknown-query", f'there is no query "{name.text}"', span=name.span,
+            hint=suggest(name.text, [q.name for q in self.catalog.queries.values()], "queries"),
+        )

@@ -1,0 +1,98 @@
+"""The names that an expression of a query may use: FROM items and their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from punctual.errors import BindError, Span
+from punctual.plan.relation import Column, find_column
+from punctual.sql.expression import ColumnReference, Expression
+from punctual.sql.pieces import Piece, quoted
+from punctual.sql.problems import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A FROM item: its alias, what it is, its columns, and its place."""
+
+    alias: str
+    kind: Literal["stream", "table"]
+    name: str
+    columns: tuple[Column, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A column of a FROM item; ``used`` says how many parts of the written name it took (the rest are fields)."""
+
+    relation: Relation
+    column: Column
+    used: int
+
+    @property
+    def row(self) -> str:
+        """The column of the enriched row: a stream's by its name, a table's by alias and name in one."""
+        if self.relation.kind == "stream":
+            return quoted(self.column.name)
+        return quoted(f"{self.relation.alias}.{self.column.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Columns are found by Spark's rules: qualified by a FROM item first, else in all of them; case does not matter."""
+
+    relations: tuple[Relation, ...]
+
+    def find(self, parts: tuple[str, ...]) -> list[Resolved]:
+        """All columns that a name may mean."""
+        if len(parts) > 1:
+            qualifier = parts[0].lower()
+            qualified = [
+                Resolved(relation, column, 2)
+                for relation in self.relations
+                if relation.alias.lower() == qualifier and (column := find_column(relation.columns, parts[1]))
+            ]
+            if qualified:
+                return qualified
+        return [
+            Resolved(relation, column, 1)
+            for relation in self.relations
+            if (column := find_column(relation.columns, parts[0]))
+        ]
+
+    def resolve(self, reference: ColumnReference, expression: Expression) -> Resolved:
+        """The one column that a name means."""
+        found = self.find(reference.parts)
+        if len(found) == 1:
+            return found[0]
+        span = expression.place(reference.first, reference.end)
+        name = ".".join(reference.parts)
+        if found:
+            choices = " or ".join(f"{r.relation.alias}.{r.column.name}" for r in found)
+            raise BindError(
+                "bind.ambiguous-column", f'column "{name}" is in more than one FROM item', span=span,
+                hint=f"write {choices}",
+            )
+        aliases = {relation.alias.lower(): relation for relation in self.relations}
+        of = aliases.get(reference.parts[0].lower()) if len(reference.parts) > 1 else None
+        known = [c.name for relation in ((of,) if of else self.relations) for c in relation.columns]
+        wanted = reference.parts[1] if of else reference.parts[0]
+        where = f' of {of.kind} "{of.name}"' if of else ""
+        raise BindError(
+            "bind.unknown-column", f'there is no column "{wanted if of else name}"{where}', span=span,
+            hint=suggest(wanted, known, "columns"),
+        )
+
+    def pieces(self, reference: ColumnReference, expression: Expression) -> tuple[Piece, ...]:
+        """The column as a piece, followed by the fields that were taken out of it."""
+        resolved = self.resolve(reference, expression)
+        span = expression.place(reference.first, reference.end)
+        column = Piece(resolved.row, "column", span)
+        fields = reference.parts[resolved.used :]
+        return (column, *(
+            piece
+            for field in fields
+            for piece in (Piece(".", "source", span, True), Piece(quoted(field), "source", span))
+        ))

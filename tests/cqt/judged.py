@@ -1,0 +1,59 @@
+"""A case on the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.cqt.case import Case
+from tests.cqt.cells import duration
+from tests.cqt.play import DATA, DAY_US, NOW_US, Advance, End, Play, Restart, Statement, Target, Tick
+from tests.reference.judge import Answer, Reference
+
+
+class ReferenceTarget:
+    """The reference as what runs a case."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+
+    def feed(self, stream: str, rows: Sequence[dict[str, Any]]) -> None:
+        self.reference.feed(stream, rows)
+
+    def answers(self, query: str) -> list[Answer]:
+        return self.reference.answers(query)
+
+    def dead(self, stream: str) -> dict[str, int]:
+        return self.reference.dead(stream)
+
+    def explain(self, text: str) -> str:
+        raise NotImplementedError("the reference has no plan")
+
+
+def covered(case: Case) -> dict[str, int]:
+    """The header ``# covered: query 20s, other 5s``: how much of the past is kept for a query that is added later."""
+    stated = case.headers.get("covered", "")
+    pairs = (entry.split() for entry in stated.split(",") if entry.strip())
+    return {name: duration(length) for name, length in pairs}
+
+
+def play_reference(play: Play) -> None:
+    """Run the case on the reference. Statements that must be refused are not its business."""
+    reference = Reference(DATA, NOW_US, DAY_US, covered(play.case))
+    target: Target = ReferenceTarget(reference)
+    try:
+        for request in play.run(target):
+            match request:
+                case Statement(text, errors):
+                    if not errors:
+                        reference.statement(text)
+                case Tick():
+                    reference.tick()
+                case Advance(through):
+                    reference.advance(through)
+                case End():
+                    reference.end()
+                case Restart():
+                    pass
+    finally:
+        reference.close()

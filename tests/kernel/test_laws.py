@@ -1,0 +1,180 @@
+"""What ``plan.functions`` declares of synopses holds, for every kind and every function found there.
+
+States are compared, not answers: equal states answer alike. Each case names argument types that take another way
+through the code; a kind without a case fails.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from punctual.kernel.window.synopsis import KINDS, Invertible, State, Synopsis, make
+from punctual.kernel.window.values import Values
+from punctual.plan.functions import FUNCTIONS, SYNOPSES
+from tests.kernel.synopses import content, lift, stack, whole
+from tests.oracles.aggregates import WIDE
+
+INTS = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1))
+DOUBLES = st.one_of(
+    st.sampled_from([0.0, -0.0, 1e300, -1e300, 1.0, 5e-324, math.nan, math.inf, -math.inf, 0.1, 1e-30]), st.floats()
+)
+DECIMALS = st.decimals(-(10**8), 10**8, places=2)
+WIDE_DECIMALS = st.integers(-(10**38) + 1, 10**38 - 1).map(lambda i: Decimal(i).scaleb(-2, WIDE))
+TEXTS = st.text("aé€\U0001f600", max_size=3)
+MOMENTS = st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31))
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    type: pa.DataType
+    values: st.SearchStrategy[Any]
+    parameters: tuple[Any, ...] = ()
+    ignore_nulls: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind}-{self.type}-{self.parameters}-{self.ignore_nulls}"
+
+    def synopsis(self) -> Synopsis:
+        return make(self.kind, self.parameters, self.ignore_nulls)
+
+
+TYPES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+    (pa.int64(), INTS),
+    (pa.float64(), DOUBLES),
+    (pa.decimal128(11, 2), DECIMALS),
+    (pa.string(), TEXTS),
+]
+CASES = [
+    Case("rows", pa.int64(), INTS),
+    Case("count", pa.string(), TEXTS),
+    *(Case("sum", *one) for one in TYPES[:3]),
+    *(Case("moments", *one) for one in TYPES[:3]),
+    *(Case(kind, *one) for kind in ("minimum", "maximum") for one in TYPES),
+    Case("minimum", pa.decimal128(38, 2), WIDE_DECIMALS),
+    Case("maximum", pa.timestamp("us", "UTC"), MOMENTS),
+    *(Case(kind, *one, ignore_nulls=True) for kind in ("first", "last") for one in TYPES[1:4:2]),
+    *(Case(kind, *one) for kind in ("first", "last") for one in TYPES[1:4:2]),
+    *(Case("values", *one, parameters=(None,)) for one in TYPES),
+    *(Case("values", *one, parameters=(3,)) for one in TYPES[:3]),
+    Case("values", pa.decimal128(38, 2), WIDE_DECIMALS, parameters=(2,)),
+    *(Case("distinct", *one, parameters=(5,)) for one in TYPES),
+]
+some = settings(derandomize=True, deadline=None, max_examples=8, database=None)
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def rows(case: Case, data: st.DataObject, most: int = 14) -> list[tuple[Any, int, Any]]:
+    """Rows (argument, time, tie), with many that are equal in some of them."""
+    row = st.tuples(st.none() | case.values, st.integers(0, 2), st.none() | st.integers(0, 1))
+    return data.draw(st.lists(row, max_size=most))
+
+
+def lifted(case: Case, chosen: Sequence[tuple[Any, int, Any]], cell: Sequence[int] | None, cells: int = 1) -> State:
+    values, times, ties = zip(*chosen) if chosen else ((), (), ())
+    return case.synopsis().lift(
+        np.zeros(len(chosen), np.int64) if cell is None else np.array(cell, np.int64),
+        cells,
+        pa.array(values, case.type),
+        np.array(times, np.int64),
+        (pa.array(ties, pa.int32()),),
+    )
+
+
+def test_every_kind_and_function_is_covered() -> None:
+    assert set(KINDS) == set(SYNOPSES) == {case.kind for case in CASES}
+    for function in FUNCTIONS.values():
+        for kind in {function.synopsis, function.distinct} - {None}:
+            assert any(case.kind == kind for case in CASES)
+
+
+@every_case
+@some
+@given(data=st.data())
+def test_any_partition_gives_the_same_state(case: Case, data: st.DataObject) -> None:
+    """Rows in any order, in any cells, merged in two steps in any order, are the rows lifted at once."""
+    assert SYNOPSES[case.kind].mergeable
+    chosen, synopsis = rows(case, data), case.synopsis()
+    expected = content(lifted(case, chosen, None))
+
+    shuffled = data.draw(st.permutations(chosen))
+    cells = data.draw(st.integers(1, 5))
+    cell = data.draw(st.lists(st.integers(0, cells - 1), min_size=len(chosen), max_size=len(chosen)))
+    state = lifted(case, shuffled, cell, cells)
+    cuts = np.array([0, *sorted(data.draw(st.lists(st.integers(0, cells), max_size=3))), cells])
+    halfway = synopsis.combine(state, cuts[:-1], cuts[1:])
+    assert content(whole(synopsis, halfway)) == expected
+    assert content(whole(synopsis, state)) == expected
+
+
+@every_case
+@some
+@given(data=st.data())
+def test_merges_associate_and_commute_and_have_a_neutral_state(case: Case, data: st.DataObject) -> None:
+    synopsis = case.synopsis()
+    a, b, c = (lifted(case, rows(case, data, most=6), None) for _ in range(3))
+
+    def merge(x: State, y: State) -> State:
+        return whole(synopsis, stack(x, y))
+
+    assert content(merge(merge(a, b), c)) == content(merge(a, merge(b, c)))
+    assert content(merge(a, b)) == content(merge(b, a))
+    nothing = synopsis.combine(a, np.array([1]), np.array([1]))
+    assert content(nothing) == content(lifted(case, [], None))
+    assert content(merge(a, nothing)) == content(merge(nothing, a)) == content(a)
+
+
+@every_case
+def test_only_kinds_that_are_declared_invertible_subtract(case: Case) -> None:
+    assert isinstance(case.synopsis(), Invertible) == SYNOPSES[case.kind].invertible
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if SYNOPSES[case.kind].invertible], ids=str)
+@some
+@given(data=st.data())
+def test_what_was_merged_can_be_taken_out(case: Case, data: st.DataObject) -> None:
+    synopsis = case.synopsis()
+    assert isinstance(synopsis, Invertible)
+    kept, gone = rows(case, data), rows(case, data)
+    a, b = (lifted(case, part, None) for part in (kept, gone))
+    both = whole(synopsis, stack(a, b))
+    if case.kind == "values" and len(both["buckets"][0]):
+        # A whole in buckets leaves buckets, those of the rows that are left.
+        a = lift(Values(cap=0), pa.array([row[0] for row in kept], case.type))
+    assert content(synopsis.subtract(both, b)) == content(a)
+
+
+@every_case
+def test_overlapping_ranges_are_those_of_their_rows(case: Case) -> None:
+    """All ranges of thirty cells at once: long enough that they go through the tree."""
+    numbers = np.random.default_rng(5)
+    cells, count = 30, 90
+    pools = {
+        pa.int64(): [3, -7, 2**62, -(2**63), 2**63 - 1, 11],
+        pa.float64(): [0.1, -0.1, 1e300, -1e300, 5e-324, math.inf, math.nan],
+        pa.string(): ["a", "b", "é", "zz", ""],
+        pa.timestamp("us", "UTC"): [datetime.datetime(2000, 1, d) for d in range(1, 9)],
+    }
+    pool = pools.get(case.type, [Decimal("0.01"), Decimal("-3.50"), Decimal("99.99"), Decimal("7.00")])
+    chosen = [
+        (None if numbers.random() < 0.2 else pool[numbers.integers(len(pool))], int(t), int(numbers.integers(2)))
+        for t in numbers.integers(0, 40, count)
+    ]
+    cell = np.sort(numbers.integers(0, cells, count))
+    starts, ends = (np.array(side) for side in zip(*((i, j) for i in range(cells) for j in range(i, cells + 1))))
+    merged = case.synopsis().combine(lifted(case, chosen, cell.tolist(), cells), starts, ends)
+    # The rows of each range lifted afresh, every range a cell of its own.
+    pairs = [(j, i) for j in range(starts.size) for i in np.flatnonzero((cell >= starts[j]) & (cell < ends[j]))]
+    fresh = lifted(case, [chosen[i] for _, i in pairs], [j for j, _ in pairs], starts.size)
+    assert content(merged) == content(fresh)

@@ -1,0 +1,224 @@
+"""Sinks on a real disk: going back to a checkpoint, whose files are whose, many queries."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from punctual.connect.answers import AnswerBlock
+from punctual.connect.sinks.jsonl import JsonLinesSink
+from punctual.connect.sinks.memory import MemorySink
+from punctual.connect.sinks.noop import NoopSink
+from punctual.connect.sinks.parquet import ParquetSink
+from punctual.connect.sinks.sink import Sink
+from punctual.connect.storage import PosixFiles
+from punctual.errors import InternalError, StateError
+from tests.store.answering import block
+
+FILES = PosixFiles()
+
+
+def record(position: int, *queries: str) -> list[AnswerBlock]:
+    return [block(query, [("n", pa.int64())], [[{"n": position}]], at=[position * 1_000_000]) for query in queries]
+
+
+def numbers(path: Path) -> list[int]:
+    return [json.loads(line)["rows"][0]["n"] for line in path.read_text().splitlines()]
+
+
+def parquet_numbers(folder: Path) -> list[int]:
+    tables = [pq.read_table(path) for path in sorted(folder.glob("*.parquet"))]
+    return [row["rows"][0]["n"] for table in tables for row in table.to_pylist()]
+
+
+def test_json_lines_go_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
+    sink = JsonLinesSink(FILES, str(tmp_path / "out"))
+    sink.open(None)
+    sink.claim(["a", "b", "silent"])
+    sink.write(1, record(1, "a", "b"))
+    state = json.loads(json.dumps(sink.checkpoint()))
+    sink.write(2, record(2, "a"))
+    sink.close()
+    with open(tmp_path / "out" / "a.jsonl", "ab") as torn:
+        torn.write(b'{"query":"a","num')
+    again = JsonLinesSink(FILES, str(tmp_path / "out"))
+    again.open(state)
+    again.claim(["a", "b", "silent"])
+    assert again.position == 1
+    for position in (1, 2, 3):
+        again.write(position, record(position, "a", "b"))
+    again.close()
+    assert numbers(tmp_path / "out" / "a.jsonl") == [1, 2, 3]
+    assert numbers(tmp_path / "out" / "b.jsonl") == [1, 2, 3]
+    assert (tmp_path / "out" / "silent.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize("make", [JsonLinesSink, ParquetSink])
+def test_what_somebody_else_wrote_is_not_touched(tmp_path: Path, make: type[JsonLinesSink | ParquetSink]) -> None:
+    own = tmp_path / ("a.jsonl" if make is JsonLinesSink else "a/00000000000000000001.parquet")
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("mine\n")
+    (tmp_path / "notes.jsonl").write_text("also mine\n")
+    sink = make(FILES, str(tmp_path))
+    sink.open(None)
+    sink.claim(["b"])
+    sink.write(1, record(1, "b"))
+    state = sink.checkpoint()
+    for begun in (sink, make(FILES, str(tmp_path))):
+        if begun is not sink:
+            begun.open(state)
+        with pytest.raises(StateError) as told:
+            begun.claim(["a"])
+        assert told.value.code == "sink.foreign-file"
+    assert own.read_text() == "mine\n"
+    assert (tmp_path / "notes.jsonl").read_text() == "also mine\n"
+
+
+def test_a_state_that_is_not_kept_replaces_files(tmp_path: Path) -> None:
+    for _run in range(2):
+        sink = JsonLinesSink(FILES, str(tmp_path), replace=True)
+        sink.open(None)
+        sink.claim(["a"])
+        sink.write(1, record(1, "a"))
+        sink.close()
+        assert numbers(tmp_path / "a.jsonl") == [1]
+        table = ParquetSink(FILES, str(tmp_path / "p"), replace=True)
+        table.open(None)
+        table.claim(["a"])
+        table.write(_run + 1, record(7, "a"))
+        table.checkpoint()
+        assert parquet_numbers(tmp_path / "p" / "a") == [7]
+
+
+def test_an_empty_file_is_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").touch()
+    sink = JsonLinesSink(FILES, str(tmp_path))
+    sink.open(None)
+    sink.claim(["a"])
+
+
+def test_output_that_the_user_changed_is_noticed_and_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    sink = JsonLinesSink(FILES, str(tmp_path))
+    sink.open(None)
+    sink.claim(["a"])
+    sink.write(1, record(1, "a"))
+    state = sink.checkpoint()
+    sink.close()
+    os.truncate(tmp_path / "a.jsonl", 10)
+    with pytest.raises(StateError) as told:
+        JsonLinesSink(FILES, str(tmp_path)).open(state)
+    assert told.value.code == "sink.changed-file"
+    (tmp_path / "a.jsonl").rename(tmp_path / "old")
+    again = JsonLinesSink(FILES, str(tmp_path))
+    again.open(state)
+    again.write(2, record(2, "a"))
+    assert numbers(tmp_path / "a.jsonl") == [2]
+    assert again.checkpoint()["files"]["a"] == (tmp_path / "a.jsonl").stat().st_size
+
+
+@pytest.mark.parametrize("make", [JsonLinesSink, ParquetSink])
+def test_writing_before_claiming_is_a_bug(tmp_path: Path, make: type[JsonLinesSink | ParquetSink]) -> None:
+    sink = make(FILES, str(tmp_path))
+    sink.open(None)
+    with pytest.raises(InternalError):
+        sink.write(1, record(1, "a"))
+
+
+def test_a_thousand_queries_with_few_files_open(tmp_path: Path) -> None:
+    queries = [f"q{number}" for number in range(1_000)]
+    sink = JsonLinesSink(FILES, str(tmp_path), open_files=20)
+    sink.open(None)
+    sink.claim(queries)
+    before = len(os.listdir("/proc/self/fd"))
+    for position in (1, 2):
+        sink.write(position, record(position, *queries))
+        assert len(os.listdir("/proc/self/fd")) <= before + 20
+    state = sink.checkpoint()
+    sink.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
+    for query in queries:
+        assert numbers(tmp_path / f"{query}.jsonl") == [1, 2]
+        assert state["files"][query] == (tmp_path / f"{query}.jsonl").stat().st_size
+
+
+def test_parquet_goes_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
+    sink = ParquetSink(FILES, str(tmp_path), gathered_bytes=1)
+    sink.open(None)
+    sink.claim(["a", "b"])
+    for position in (1, 2):
+        sink.write(position, record(position, "a", "b"))
+    state = sink.checkpoint()
+    for position in (3, 4, 5):
+        sink.write(position, record(position, "a"))
+    assert parquet_numbers(tmp_path / "a") == [1, 2, 3, 4]
+    (tmp_path / "a" / "00000000000000000009.parquet.tmp").write_bytes(b"half")
+    (tmp_path / "a" / "readme").write_text("kept")
+    again = ParquetSink(FILES, str(tmp_path))
+    again.open(state)
+    assert parquet_numbers(tmp_path / "a") == [1, 2]
+    for position in (3, 4, 5, 6):
+        again.write(position, record(position, "a"))
+    again.checkpoint()
+    assert parquet_numbers(tmp_path / "a") == [1, 2, 3, 4, 5, 6]
+    assert parquet_numbers(tmp_path / "b") == [1, 2]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir())[-1] == "readme"
+    at = pq.read_table(tmp_path / "b").column("at")
+    assert at.type == pa.timestamp("us", tz="UTC")
+
+
+def test_parquet_of_a_query_that_changed_its_columns(tmp_path: Path) -> None:
+    sink = ParquetSink(FILES, str(tmp_path))
+    sink.open(None)
+    sink.claim(["a"])
+    sink.write(1, record(1, "a"))
+    sink.write(2, [block("a", [("text", pa.string())], [[{"text": "new"}]])])
+    sink.checkpoint()
+    first, second = sorted((tmp_path / "a").glob("*.parquet"))
+    assert pq.read_table(first).column("rows").to_pylist() == [[{"n": 1}]]
+    assert pq.read_table(second).column("rows").to_pylist() == [[{"text": "new"}]]
+
+
+def test_a_frame_has_a_row_for_each_result_row() -> None:
+    sink = MemorySink()
+    sink.open(None)
+    assert sink.frame("q") is None
+    columns = [("k", pa.string()), ("quality", pa.float64())]
+    rows = [[{"k": "a", "quality": 1.5}, {"k": "b", "quality": None}], [], [{"k": "c", "quality": 2.5}]]
+    sink.write(1, [block("q", columns, rows, complete=[True, True, False])])
+    sink.write(1, [block("q", columns, rows)])  # a repeat
+    sink.write(2, [block("q", columns, [[{"k": "d", "quality": 3.5}]], at=[9_000_000])])
+    frame = sink.frame("q")
+    assert frame is not None
+    assert frame.column_names == [
+        "at", "from", "k", "quality", "number", "basis", "answer_quality", "kept", "complete", "error",
+        "released", "deadline", "answered", "on_time", "execution", "late_rows",
+    ]
+    assert frame.column("k").to_pylist() == ["a", "b", "c", "d"]
+    assert frame.column("quality").to_pylist() == [1.5, None, 2.5, 3.5]
+    assert frame.column("answer_quality").to_pylist() == [1.0] * 4
+    assert [at.second for at in frame.column("at").to_pylist()] == [1, 1, 3, 9]
+    assert frame.column("complete").to_pylist() == [True, True, False, True]
+
+
+def test_memory_forgets_the_oldest() -> None:
+    sink = MemorySink(keep=3)
+    sink.open(None)
+    for position in range(1, 11):
+        sink.write(position, record(position, "q"))
+    assert [b.table.column("rows").to_pylist()[0][0]["n"] for b in sink.blocks("q")] == [8, 9, 10]
+
+
+@pytest.mark.parametrize("make", [MemorySink, NoopSink])
+def test_sinks_without_files_keep_a_position(make: type[MemorySink | NoopSink]) -> None:
+    sink: Sink = make()
+    sink.open(None)
+    sink.claim(["q"])
+    sink.write(4, record(4, "q"))
+    again: Sink = make()
+    again.open(sink.checkpoint())
+    assert again.position == 4

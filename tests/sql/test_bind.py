@@ -1,0 +1,175 @@
+"""What queries mean once bound: keys, aggregates, answer expressions, joins."""
+
+from __future__ import annotations
+
+import pytest
+
+from punctual.plan.query import Aggregate, Comparison, Join, Predicate
+from punctual.sql.program import compile_program
+from tests.sql.programs import DECLARED, compiled, found, query
+
+FROM = "FROM speed [RANGE 1 MINUTE] AS s"
+PERIOD = "PERIOD 1 MINUTE"
+
+
+def calls(body: str) -> list[tuple[str, str | None]]:
+    return [(a.function, a.argument) for a in query(body).aggregates]
+
+
+def test_a_query_with_everything() -> None:
+    bound = query(
+        "SELECT s.lane, name, AVG( Kmh ) AS mean, count(*) - 1 AS others, upper(lanes.city) || '!' "
+        f"{FROM}, lanes WHERE s.lane = lanes.id AND kmh > 50 AND (sensor LIKE 'a%' OR lane IN (1, 2)) "
+        "GROUP BY lane, lanes.name, upper(lanes.city) HAVING mean > 3 AND count(*) > 1 "
+        f"ORDER BY mean DESC, 1, others NULLS LAST LIMIT 5 {PERIOD}"
+    )
+    assert [key.row for key in bound.keys] == ["`lane`", "`lanes.name`", "upper(`lanes.city`)"]
+    assert [(o.name, o.expression, o.reference) for o in bound.outputs] == [
+        ("lane", "`k0`", "k0"), ("name", "`k1`", "k1"), ("mean", "`a0`", "a0"), ("others", "`a1` - 1", None),
+        ("upper(lanes.city) || '!'", "`k2` || '!'", None),
+    ]
+    assert bound.joins == (Join("lanes", "lanes", "inner", (("`lane`", "id"),)),)
+    where = Predicate(("(`sensor` like 'a%' or `lane` in (1, 2))",), (Comparison("`kmh`", ">", (50.0,)),))
+    assert bound.where == where
+    assert [(a.function, a.argument, a.where) for a in bound.aggregates] == [
+        ("avg", "`kmh`", where), ("count", None, where),
+    ]
+    assert bound.having == "`a0` > 3 and `a1` > 1"
+    assert [(o.expression, o.ascending, o.nulls_first) for o in bound.order] == [
+        ("`a0`", False, False), ("`k0`", True, True), ("(`a1` - 1)", True, False),
+    ]
+
+
+def test_spans_point_into_the_program() -> None:
+    text = f"{DECLARED}CREATE QUERY q AS SELECT lane AS l, max(kmh + 1) AS top {FROM} GROUP BY lane HAVING max(lane) > 1 {PERIOD};"
+    bound = compiled(text).catalog.queries["q"]
+
+    def at(span: object) -> str:
+        return text[span.start : span.end]  # type: ignore[attr-defined]
+
+    assert [at(o.span) for o in bound.outputs] == ["lane", "max(kmh + 1)"]
+    assert [at(a.span) for a in bound.aggregates] == ["max(kmh + 1)", "max(lane)"]
+    assert at(bound.keys[0].span) == "lane"
+    assert at(bound.having_span) == "max(lane) > 1"
+    assert at(bound.span) == bound.text
+    assert bound.text.startswith("CREATE QUERY q AS")
+
+
+def test_equal_calls_are_one_aggregate() -> None:
+    assert calls(f"SELECT sum(lane+1) a, SUM( s.LANE + 1 ) b, sum(lane + 1) + count(*) c, count(1) d {FROM} {PERIOD}") == [
+        ("sum", "`lane` + 1"), ("count", None),
+    ]
+
+
+def test_filters_join_where() -> None:
+    bound = query(
+        f"SELECT count(*) FILTER (WHERE lane > 2 AND upper(sensor) = 'X') a, count(*) FILTER (WHERE lane > 2) b {FROM} "
+        f"WHERE kmh < 3 AND abs(lane) = 1 {PERIOD}"
+    )
+    below, lane = Comparison("`kmh`", "<", (3.0,)), Comparison("`lane`", ">", (2,))
+    upper = Comparison("upper(`sensor`) = 'X'", "=", (1,))
+    assert bound.where == Predicate(("abs(`lane`) = 1",), (below,))
+    assert [set(a.where.comparisons) for a in bound.aggregates] == [{below, lane, upper}, {below, lane}]
+    assert {a.where.opaque for a in bound.aggregates} == {("abs(`lane`) = 1",)}
+
+
+@pytest.mark.parametrize(("call", "aggregate"), [
+    ("mean(kmh)", Aggregate("avg", "`kmh`")),
+    ("std(kmh)", Aggregate("stddev_samp", "`kmh`")),
+    ("variance(kmh)", Aggregate("var_samp", "`kmh`")),
+    ("count(DISTINCT lane)", Aggregate("count", "`lane`", distinct=True)),
+    ("max(DISTINCT lane)", Aggregate("max", "`lane`")),
+    ("sum(ALL lane)", Aggregate("sum", "`lane`")),
+    ("count_if(kmh > 3)", Aggregate("count_if", "`kmh` > 3")),
+    ("first(kmh)", Aggregate("first", "`kmh`")),
+    ("first(kmh, true)", Aggregate("first", "`kmh`", ignore_nulls=True)),
+    ("first_value(kmh) IGNORE NULLS", Aggregate("first", "`kmh`", ignore_nulls=True)),
+    ("last(kmh IGNORE NULLS)", Aggregate("last", "`kmh`", ignore_nulls=True)),
+    ("last(kmh) RESPECT NULLS", Aggregate("last", "`kmh`")),
+    ("any_value(kmh, false)", Aggregate("first", "`kmh`")),
+    ("percentile_approx(kmh, 0.5)", Aggregate("approx_percentile", "`kmh`", (0.5,))),
+    ("approx_percentile(kmh, array(0.25, 1), 500)", Aggregate("approx_percentile", "`kmh`", ((0.25, 1), 500))),
+    ("approx_count_distinct(lane, 0.02)", Aggregate("approx_count_distinct", "`lane`", (0.02,))),
+    ("sum(CASE WHEN lane = 1 THEN kmh END)", Aggregate("sum", "case when `lane` = 1 then `kmh` end")),
+    ("max(loc.x)", Aggregate("max", "`loc`.`x`")),
+    ("max(s.loc.x)", Aggregate("max", "`loc`.`x`")),
+    ("max(size(transform(tags, t -> upper(t))))", Aggregate("max", "size(transform(`tags`, t -> upper(t)))")),
+    ("count('x')", Aggregate("count", None)),
+])
+def test_aggregates(call: str, aggregate: Aggregate) -> None:
+    bound = query(f"SELECT {call} {FROM} {PERIOD}").aggregates[0]
+    assert Aggregate(
+        bound.function, bound.argument, bound.parameters, bound.distinct, bound.ignore_nulls
+    ) == aggregate
+
+
+@pytest.mark.parametrize(("select", "groups", "keys", "outputs"), [
+    ("lane + 1 AS next", "next", ["`lane` + 1"], ["`k0`"]),
+    ("kmh AS lane, max(lane)", "kmh", ["`kmh`"], ["`k0`", "`a0`"]),
+    ("lane % 2, count(*)", "1", ["`lane` % 2"], ["`k0`", "`a0`"]),
+    ("(lane + 1) * 2", "lane + 1", ["`lane` + 1"], ["(`k0`) * 2"]),
+    ("LANE+1", "lane + 1", ["`lane` + 1"], ["`k0`"]),
+    ("date_trunc('HOUR', ts), count(*)", "date_trunc('HOUR', s.ts)", ["date_trunc('HOUR', `ts`)"], ["`k0`", "`a0`"]),
+    ("upper(sensor) || lane", "lane, upper(sensor)", ["`lane`", "upper(`sensor`)"], ["`k1` || `k0`"]),
+    ("lane, lane + 1 AS n, n * 2 AS m", "lane", ["`lane`"], ["`k0`", "`k0` + 1", "(`k0` + 1) * 2"]),
+    ("count(*) AS n, n / 2 AS half", "lane", ["`lane`"], ["`a0`", "`a0` / 2"]),
+    ("loc.x", "loc", ["`loc`"], ["`k0`.`x`"]),
+    ("loc.x", "loc.x", ["`loc`.`x`"], ["`k0`"]),
+    ("now(), count(*)", "lane", ["`lane`"], ["`at`", "`a0`"]),
+    ("'c', 1 + 1", "lane", ["`lane`"], ["'c'", "1 + 1"]),
+    ("lane", "lane, LANE, s.lane", ["`lane`"], ["`k0`"]),
+    ("cast(lane AS string) AS s1", "CAST(lane as STRING)", ["cast(`lane` as string)"], ["`k0`"]),
+])
+def test_groups(select: str, groups: str, keys: list[str], outputs: list[str]) -> None:
+    bound = query(f"SELECT {select} {FROM} GROUP BY {groups} {PERIOD}")
+    assert [key.row for key in bound.keys] == keys
+    assert [output.expression for output in bound.outputs] == outputs
+
+
+def test_names_in_having_and_order_follow_spark() -> None:
+    """HAVING takes a grouped column before an alias, ORDER BY an alias before a column."""
+    bound = query(f"SELECT max(kmh) AS lane {FROM} GROUP BY lane HAVING lane > 1 ORDER BY lane {PERIOD}")
+    assert bound.having == "`k0` > 1"
+    assert bound.order[0].expression == "`a0`"
+    bound = query(f"SELECT max(kmh) AS sensor {FROM} GROUP BY lane HAVING sensor > 1 ORDER BY s.lane {PERIOD}")
+    assert bound.having == "`a0` > 1"
+    assert bound.order[0].expression == "`k0`"
+
+
+@pytest.mark.parametrize(("sources", "joins", "opaque"), [
+    (f"{FROM} JOIN lanes l ON s.lane = l.id", [("lanes", "l", "inner", (("`lane`", "id"),))], ()),
+    (f"{FROM} LEFT OUTER JOIN lanes ON id = lane + 1", [("lanes", "lanes", "left", (("`lane` + 1", "id"),))], ()),
+    (f"{FROM} JOIN lanes ON lane = id AND name <> city", [("lanes", "lanes", "inner", (("`lane`", "id"),))],
+     ("`lanes.name` <> `lanes.city`",)),
+    (f"{FROM}, cities c, lanes l WHERE l.city = c.city AND lane = l.id",
+     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
+    (f"{FROM} LEFT JOIN lanes l ON lane = id LEFT JOIN cities c ON l.city = c.city WHERE c.country = c.city",
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "left", (("`l.city`", "city"),))],
+     ("`c.country` = `c.city`",)),
+    (f"{FROM} LEFT JOIN lanes l ON lane = id JOIN cities c ON l.city = c.city",
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
+    (f"{FROM} LEFT JOIN lanes l ON lane = id WHERE l.id = s.big",
+     [("lanes", "l", "left", (("`lane`", "id"),))], ("`l.id` = `big`",)),
+    (f"{FROM}, lanes l WHERE lane = id AND upper(sensor) = l.name",
+     [("lanes", "l", "inner", (("`lane`", "id"), ("upper(`sensor`)", "name")))], ()),
+    ("FROM lanes, speed [NOW] WHERE lanes.id = lane", [("lanes", "lanes", "inner", (("`lane`", "id"),))], ()),
+])
+def test_joins(sources: str, joins: list[tuple[object, ...]], opaque: tuple[str, ...]) -> None:
+    bound = query(f"SELECT count(*) {sources} {PERIOD}")
+    assert [(j.table, j.alias, j.how, j.on) for j in bound.joins] == joins
+    assert bound.where == Predicate(opaque)
+
+
+def test_nothing_half_registers() -> None:
+    before = compiled(DECLARED).catalog
+    assert found(f"{DECLARED}SET tick = 3; CREATE QUERY q AS SELECT nothing FROM speed [NOW] {PERIOD}") != []
+    assert compiled(DECLARED).catalog == before
+
+
+def test_a_catalog_goes_on() -> None:
+    first = compiled(DECLARED)
+    from_there = compile_program(
+        f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] {PERIOD}", first.catalog, base="/elsewhere"
+    )
+    assert list(from_there.catalog.streams) == ["speed", "rfid"]
+    assert list(from_there.catalog.queries) == ["q"]

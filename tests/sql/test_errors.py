@@ -1,0 +1,248 @@
+"""Every error code: the program that causes it, and what is underlined."""
+
+from __future__ import annotations
+
+import pytest
+
+from punctual.errors import PlanError
+from tests.sql.programs import DECLARED, errors, found
+
+WINDOW = "[RANGE 1 MINUTE]"
+COUNT = f"SELECT count(*) FROM speed {WINDOW}"
+
+QUERIES: list[tuple[str, str, str]] = [
+    ("parse.syntax", "SELECT count(* FROM speed [RANGE 1 MINUTE] PERIOD 1 MINUTE", "("),
+    ("parse.syntax", "SELECT count(*) speed [RANGE 1 MINUTE] PERIOD 1 MINUTE", "["),
+    ("parse.syntax", f"SELECT count(*) + FROM speed {WINDOW} PERIOD 1 MINUTE", "+"),
+    ("parse.syntax", "SELECT count(*) FROM speed [RANGE 1] PERIOD 1 MINUTE", "]"),
+    ("parse.syntax", "SELECT count(*) FROM speed [WIDE 1 MINUTE] PERIOD 1 MINUTE", "WIDE"),
+    ("parse.syntax", f"{COUNT} PERIOD 1 MINUTE DEADLINE", "E"),
+    ("parse.syntax", f"{COUNT} PERIOD 1 MINUTE QUALITY HIGH", "HIGH"),
+    ("parse.syntax", f"{COUNT} WHERE lane lane PERIOD 1 MINUTE", "lane"),
+    ("parse.duplicate-clause", f"{COUNT} PERIOD 1 MINUTE DEADLINE 1 SECOND PERIOD 2 MINUTES", "PERIOD"),
+    ("parse.duplicate-clause", f"{COUNT} WHERE lane = 1 PERIOD 1 MINUTE WHERE lane = 2", "WHERE"),
+    ("bind.unknown-column", f"SELECT avg(kph) FROM speed {WINDOW} PERIOD 1 MINUTE", "kph"),
+    ("bind.unknown-column", f"SELECT count(*) FROM speed {WINDOW} s WHERE s.lanes = 3 PERIOD 1 MINUTE", "s.lanes"),
+    ("bind.unknown-column", f"SELECT count(*) AS n FROM speed {WINDOW} ORDER BY m PERIOD 1 MINUTE", "m"),
+    ("bind.ambiguous-column",
+     f"SELECT count(*) FROM speed {WINDOW}, lanes, cities WHERE lane = id AND lanes.city = cities.city AND city = 'x' "
+     "PERIOD 1 MINUTE", "city"),
+    ("bind.unknown-stream", f"SELECT count(*) FROM sped {WINDOW} PERIOD 1 MINUTE", "sped"),
+    ("bind.duplicate-name", f"SELECT count(*) AS n, sum(lane) AS N FROM speed {WINDOW} PERIOD 1 MINUTE", "N"),
+    ("bind.duplicate-name", f"SELECT lane, lane FROM speed {WINDOW} GROUP BY lane PERIOD 1 MINUTE", "lane"),
+    ("bind.duplicate-name",
+     f"SELECT count(*) FROM speed {WINDOW} a, lanes AS a WHERE kmh > 3 PERIOD 1 MINUTE", "a"),
+    ("bind.missing-window", "SELECT count(*) FROM speed PERIOD 1 MINUTE", "speed"),
+    ("bind.bad-duration", "SELECT count(*) FROM speed [RANGE 0 SECONDS] PERIOD 1 MINUTE", "0 SECONDS"),
+    ("bind.bad-duration", "SELECT count(*) FROM speed [RANGE -5 MINUTES] PERIOD 1 MINUTE", "-5 MINUTES"),
+    ("bind.bad-duration", "SELECT count(*) FROM speed [RANGE 1 MONTH] PERIOD 1 MINUTE", "1 MONTH"),
+    ("bind.bad-duration", f"{COUNT} PERIOD 2 YEARS", "2 YEARS"),
+    ("bind.bad-duration", f"{COUNT} PERIOD 0.5 MICROSECONDS", "0.5 MICROSECONDS"),
+    ("bind.two-cadences", f"{COUNT} PERIOD 1 MINUTE FREQUENCY 2 MINUTES", "FREQUENCY 2 MINUTES"),
+    ("bind.two-cadences", "SELECT count(*) FROM speed [RANGE 1 MINUTE SLIDE 5 SECONDS] PERIOD 1 MINUTE",
+     "PERIOD 1 MINUTE"),
+    ("bind.no-cadence", COUNT, WINDOW),
+    ("bind.no-cadence", "SELECT count(*) FROM speed [NOW]", "[NOW]"),
+    ("bind.no-probability", f"SELECT TOP 2 tag FROM rfid {WINDOW} ORDER BY strength DESC PERIOD 1 MINUTE", "TOP 2"),
+    *(("bind.not-repeatable", f"SELECT max({call}) FROM speed {WINDOW} PERIOD 1 MINUTE", call) for call in (
+        "rand()", "rand(42)", "random()", "randn()", "uuid()", "current_timestamp()", "current_timestamp",
+        "current_date", "current_date()", "curdate()", "localtimestamp", "localtimestamp()", "monotonically_increasing_id()",
+        "spark_partition_id()", "input_file_name()", "shuffle(tags)", "unix_timestamp()", "reflect('a', 'b')",
+        "java_method('a', 'b')", "try_reflect('a', 'b')", "version()", "current_user()", "current_user", "user()",
+        "`rand`()",
+    )),
+    ("bind.nested-aggregate", f"SELECT sum(avg(kmh)) FROM speed {WINDOW} PERIOD 1 MINUTE", "avg(kmh)"),
+    ("bind.nested-aggregate", f"SELECT sum(kmh) FILTER (WHERE max(kmh) > 3) FROM speed {WINDOW} PERIOD 1 MINUTE",
+     "max(kmh)"),
+    ("bind.aggregate-in-where", f"{COUNT} WHERE lane > 1 AND avg(kmh) > 3 PERIOD 1 MINUTE", "avg(kmh)"),
+    ("bind.aggregate-in-group-by", f"SELECT max(lane) FROM speed {WINDOW} GROUP BY 1 PERIOD 1 MINUTE", "1"),
+    ("bind.aggregate-in-group-by", f"SELECT 1 FROM speed {WINDOW} GROUP BY max(lane) PERIOD 1 MINUTE", "max(lane)"),
+    ("bind.not-grouped", f"SELECT lane, count(*) FROM speed {WINDOW} PERIOD 1 MINUTE", "lane"),
+    ("bind.not-grouped", f"SELECT count(*) FROM speed {WINDOW} GROUP BY lane + 1 HAVING lane > 1 PERIOD 1 MINUTE",
+     "lane"),
+    ("bind.not-grouped", f"SELECT lane + 1 * 2 FROM speed {WINDOW} GROUP BY lane + 1 PERIOD 1 MINUTE", "lane"),
+    ("bind.not-grouped", f"SELECT count(*) FROM speed {WINDOW} GROUP BY lane ORDER BY sensor PERIOD 1 MINUTE",
+     "sensor"),
+    ("bind.bad-ordinal", f"SELECT count(*) FROM speed {WINDOW} GROUP BY 7 PERIOD 1 MINUTE", "7"),
+    ("bind.bad-ordinal", f"SELECT count(*) FROM speed {WINDOW} ORDER BY 0 PERIOD 1 MINUTE", "0"),
+    ("bind.bad-limit", f"{COUNT} LIMIT 0 PERIOD 1 MINUTE", "0"),
+    ("bind.bad-limit", f"{COUNT} LIMIT 1.5 PERIOD 1 MINUTE", "1.5"),
+    ("bind.bad-argument", f"SELECT sum(*) FROM speed {WINDOW} PERIOD 1 MINUTE", "sum(*)"),
+    ("bind.bad-argument", f"SELECT sum(lane, kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "sum(lane, kmh)"),
+    ("bind.bad-argument", f"SELECT count() FROM speed {WINDOW} PERIOD 1 MINUTE", "count()"),
+    ("bind.bad-argument", f"SELECT approx_percentile(kmh, 50) FROM speed {WINDOW} PERIOD 1 MINUTE",
+     "approx_percentile(kmh, 50)"),
+    ("bind.bad-argument", f"SELECT approx_percentile(kmh, lane) FROM speed {WINDOW} PERIOD 1 MINUTE", "lane"),
+    ("bind.window-on-table", f"SELECT count(*) FROM speed {WINDOW}, lanes [RANGE 2 MINUTES] WHERE lane = id "
+     "PERIOD 1 MINUTE", "[RANGE 2 MINUTES]"),
+    ("bind.no-join-condition", f"SELECT count(*) FROM speed {WINDOW}, lanes WHERE lane < id PERIOD 1 MINUTE", "lanes"),
+]
+
+PROGRAMS: list[tuple[str, str, str]] = [
+    ("parse.syntax", "SELEKT 1", "SELEKT"),
+    ("parse.syntax", "CREATE STREAM s (ts TIMESTAMP EVENT TIME) FROM FEED 3", "3"),
+    ("parse.syntax", "CREATE STREAM s (ts TIMESTAMP EVENT TIMES) FROM FEED", "EVENT"),
+    ("parse.syntax", "SET tick", "k"),
+    ("parse.syntax", "SET tick = 'abc", "'"),
+    ("parse.syntax", "SET tick = 3; /* abc", "/"),
+    ("parse.duplicate-clause", "CREATE STREAM s (ts TIMESTAMP EVENT TIME KEY KEY) FROM FEED", "KEY"),
+    ("bind.missing-event-time", "CREATE STREAM s (ts TIMESTAMP) FROM FEED", "s"),
+    ("bind.two-event-times", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b TIMESTAMP EVENT TIME) FROM FEED",
+     "EVENT TIME"),
+    ("bind.bad-event-time-type", "CREATE STREAM s (a BIGINT EVENT TIME) FROM FEED", "BIGINT"),
+    ("bind.bad-duration", "CREATE STREAM s (a TIMESTAMP EVENT TIME WATERMARK 1 MONTH) FROM FEED", "1 MONTH"),
+    ("bind.bad-type", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b VARCHAR) FROM FEED", "VARCHAR"),
+    ("bind.bad-type", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b ARRAY<DUBLE>) FROM FEED", "DUBLE"),
+    ("bind.bad-type", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b DECIMAL(40,2)) FROM FEED", "DECIMAL(40,2)"),
+    ("bind.duplicate-name", "CREATE STREAM s (a TIMESTAMP EVENT TIME, A INT) FROM FEED", "A"),
+    ("bind.duplicate-name",
+     "CREATE STREAM s (a TIMESTAMP EVENT TIME) FROM FEED; CREATE TABLE S (a INT) FROM FILES 'a.csv'", "S"),
+    ("bind.bad-path", "CREATE TABLE t (a INT) FROM FILES ''", "''"),
+    ("bind.bad-path", "CREATE TABLE t (a INT) FROM FILES FORMAT CSV", "FILES"),
+    ("bind.bad-path", "CREATE TABLE t (a INT) FROM FILES 's3://bucket/x.csv'", "'s3://bucket/x.csv'"),
+    ("bind.missing-format", "CREATE TABLE t (a INT) FROM FILES 'data'", "FILES 'data'"),
+    ("bind.role-in-table", "CREATE TABLE t (a INT KEY) FROM FILES 'a.csv'", "KEY"),
+    ("bind.role-in-table", "CREATE TABLE t (a TIMESTAMP EVENT TIME) FROM FILES 'a.csv'", "EVENT TIME"),
+    ("bind.table-source", "CREATE TABLE t (a INT) FROM FEED", "FEED"),
+    ("bind.two-probabilities",
+     "CREATE STREAM s (a TIMESTAMP EVENT TIME, p DOUBLE PROBABILITY, q DOUBLE PROBABILITY) FROM FEED", "PROBABILITY"),
+    ("bind.bad-probability-type", "CREATE STREAM s (a TIMESTAMP EVENT TIME, p STRING PROBABILITY) FROM FEED", "STRING"),
+    ("bind.no-probability", "CREATE STREAM s (a TIMESTAMP EVENT TIME, r STRING RULE) FROM FEED", "RULE"),
+    ("bind.watermark-without-event-time",
+     "CREATE STREAM s (a TIMESTAMP EVENT TIME, b TIMESTAMP WATERMARK 1 SECOND) FROM FEED", "WATERMARK 1 SECOND"),
+    ("bind.rate-column", "CREATE STREAM s (ts TIMESTAMP EVENT TIME, x INT) FROM RATE 5 PER SECOND", "x"),
+    ("bind.unknown-column", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b INT AS (c + 1)) FROM FEED", "c"),
+    ("bind.unknown-column",
+     "CREATE STREAM s (a TIMESTAMP EVENT TIME, b INT AS (1), c INT AS (b + 1)) FROM FEED", "b"),
+    ("bind.not-repeatable", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b DOUBLE AS (rand())) FROM FEED", "rand()"),
+    ("bind.aggregate-in-column", "CREATE STREAM s (a TIMESTAMP EVENT TIME, b DOUBLE AS (max(a))) FROM FEED", "max(a)"),
+    ("bind.unknown-query", "DROP QUERY nobody", "nobody"),
+    ("bind.unknown-query", "EXPLAIN nobody", "nobody"),
+    ("config.unknown-option", "SET tikc = 3", "tikc"),
+    ("config.bad-value", "SET tick = soon", "soon"),
+    ("config.bad-value", "SET qos = best-of-all", "best-of-all"),
+]
+
+NOT_YET: list[tuple[str, str]] = [
+    (f"SELECT TOP 3 BY PT(0.3) sensor FROM speed {WINDOW} ORDER BY kmh DESC PERIOD 1 MINUTE", "TOP 3"),
+    ("SELECT x FROM speed MODEL (x = kmh + lane * t, y = kmh * t) FOR 60 SECONDS",
+     "MODEL (x = kmh + lane * t, y = kmh * t) FOR 60 SECONDS"),
+    (f"SELECT expected(kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "expected(kmh)"),
+    (f"SELECT probability(kmh > 3) FROM speed {WINDOW} PERIOD 1 MINUTE", "probability(kmh > 3)"),
+    (f"SELECT INTERVAL(kmh, 95%) FROM speed {WINDOW} PERIOD 1 MINUTE", "INTERVAL(kmh, 95%)"),
+    (f"SELECT histogram(kmh, 20) FROM speed {WINDOW} PERIOD 1 MINUTE", "histogram(kmh, 20)"),
+    (f"SELECT lane, avg(kmh) FROM speed {WINDOW} GROUP BY lane HAVING PROBABILITY >= 0.8 PERIOD 1 MINUTE",
+     "PROBABILITY >= 0.8"),
+    ("SELECT count(*) FROM speed [ROWS 10] PERIOD 1 MINUTE", "[ROWS 10]"),
+    ("SELECT count(*) FROM speed [PARTITION BY sensor ROWS 10] PERIOD 1 MINUTE", "[PARTITION BY sensor ROWS 10]"),
+    (f"SELECT count(*) FROM (SELECT lane FROM speed {WINDOW}) [RANGE 2 MINUTES] AS x PERIOD 1 MINUTE",
+     f"SELECT lane FROM speed {WINDOW}"),
+    (f"SELECT count(*) FROM speed {WINDOW} UNION ALL rfid {WINDOW} PERIOD 1 MINUTE", "UNION ALL"),
+    (f"SELECT count(*) FROM speed {WINDOW} PERIOD 1 MINUTE UNION ALL SELECT count(*) FROM rfid {WINDOW}", "UNION ALL"),
+    (f"SELECT count(*) FROM speed {WINDOW} a, rfid {WINDOW} b WHERE a.sensor = b.tag PERIOD 1 MINUTE",
+     f"rfid {WINDOW} b"),
+    (f"SELECT kmh FROM speed {WINDOW} PERIOD 1 MINUTE", "kmh"),
+    (f"SELECT * FROM speed {WINDOW} PERIOD 1 MINUTE", "*"),
+    (f"SELECT s.* FROM speed {WINDOW} s PERIOD 1 MINUTE", "s.*"),
+    (f"SELECT DISTINCT lane FROM speed {WINDOW} GROUP BY lane PERIOD 1 MINUTE", "DISTINCT"),
+    *((f"{COUNT} PERIOD 1 MINUTE {clause}", clause) for clause in (
+        "QUALITY CONVEX", "QUALITY (100% => 1, 50% => 0.9, 10% => 0.4)",
+        "QUALITY (1 => (speed 100%), 0.7 => (speed 60%))", "ERROR WITHIN 1% OR 0.01",
+        "ERROR WITHIN 0.5 ON kmh SPLIT GRADIENT", "SAMPLE EVERY 1 SECOND", "ROUNDS 100",
+        "ANSWERS WITHIN 1 SECOND, 2 SECONDS", "CONFIDENCE 95% WITHIN 0.5", "STABLE 5%",
+    )),
+    (f"{COUNT} EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1% AT 95%",
+     "EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1% AT 95%"),
+    (f"SELECT median(kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "median(kmh)"),
+    (f"SELECT collect_list(kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "collect_list(kmh)"),
+    (f"SELECT stddev(DISTINCT kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "stddev(DISTINCT kmh)"),
+    (f"SELECT count(DISTINCT lane, kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "count(DISTINCT lane, kmh)"),
+    (f"SELECT count(*) FROM speed {WINDOW} LEFT JOIN lanes ON lane = id AND kmh > 3 PERIOD 1 MINUTE", "kmh > 3"),
+    (f"SELECT count(*) FROM speed {WINDOW} FULL OUTER JOIN lanes ON lane = id PERIOD 1 MINUTE", "FULL OUTER JOIN"),
+    ("SELECT count(*) FROM lanes PERIOD 1 MINUTE", "lanes"),
+    (f"SELECT sum(count(*)) OVER (ORDER BY lane) FROM speed {WINDOW} GROUP BY lane PERIOD 1 MINUTE", "OVER"),
+    (f"{COUNT} WHERE lane IN (SELECT id FROM lanes) PERIOD 1 MINUTE", "SELECT"),
+    (f"{COUNT} WHERE ts < now() PERIOD 1 MINUTE", "now()"),
+    (f"SELECT count(*) FROM speed {WINDOW} GROUP BY window(ts, '1 hour') PERIOD 1 MINUTE", "window(ts, '1 hour')"),
+]
+
+
+@pytest.mark.parametrize(("code", "body", "underlined"), QUERIES)
+def test_a_query_is_refused(code: str, body: str, underlined: str) -> None:
+    assert (code, underlined) in found(f"{DECLARED}CREATE QUERY q AS {body};")
+
+
+@pytest.mark.parametrize(("code", "program", "underlined"), PROGRAMS)
+def test_a_program_is_refused(code: str, program: str, underlined: str) -> None:
+    assert found(program) == [(code, underlined)]
+
+
+@pytest.mark.parametrize(("body", "underlined"), NOT_YET)
+def test_what_does_not_run_yet_is_said_so(body: str, underlined: str) -> None:
+    text = f"{DECLARED}CREATE QUERY q AS {body};"
+    assert ("plan.not-yet", underlined) in found(text)
+    assert any(isinstance(error, PlanError) and "is not there yet" in error.fact for error in errors(text))
+
+
+@pytest.mark.parametrize("program", [
+    "CREATE STREAM k (ts TIMESTAMP EVENT TIME) FROM KAFKA 'host:9092' TOPIC 'ticks' FORMAT JSON",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a DOUBLE ~ NORMAL(a, b), b DOUBLE) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a DOUBLE ~ UNIFORM(b, b), b DOUBLE) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a INT ~ DISCRETE(b, c), b ARRAY<INT>, c ARRAY<DOUBLE>) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a INT ~ EMPIRICAL BY b, b STRING) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a INT ~ EMPIRICAL BY b IF a < 0, b STRING) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a DOUBLE ~ INTERPOLATED BY b WITHIN 30 MINUTES, b STRING) FROM FEED",
+    "CREATE STREAM u (ts TIMESTAMP EVENT TIME, a DOUBLE ~ NEAREST 10 BY (b, c), b INT, c INT) FROM FEED",
+    f"{DECLARED}CREATE MODEL m AS FIT kmh WITHIN 0.5 DEGREE 1 GAP 60 SECONDS BY sensor FROM speed",
+])
+def test_declarations_that_do_not_run_yet(program: str) -> None:
+    assert [code for code, _ in found(program)] == ["plan.not-yet"]
+
+
+def test_one_error_is_one_error() -> None:
+    """What the tests above ask for is not drowned in consequences of the same mistake."""
+    alone = {"bind.unknown-column", "bind.unknown-stream", "bind.not-grouped", "bind.no-probability", "bind.no-cadence"}
+    for code, body, underlined in QUERIES:
+        if code in alone:
+            assert found(f"{DECLARED}CREATE QUERY q AS {body};") == [(code, underlined)], body
+
+
+def test_all_errors_are_shown_and_consequences_are_not() -> None:
+    text = (
+        "CREATE STREAM broken (ts TIMESTAMP EVENT TIME, x NOTYPE) FROM FEED;\n"
+        "CREATE QUERY silent AS SELECT avg(x) FROM broken [RANGE 1 MINUTE] PERIOD 1 MINUTE;\n"
+        "EXPLAIN silent;\n"
+        "CREATE STREAM s (ts TIMESTAMP EVENT TIME, x INT) FROM FEED;\n"
+        "CREATE QUERY two AS SELECT avg(y), max(z) FROM s [RANGE 1 MINUTE] WHERE w = 1;\n"
+        "SET sharing = perhaps;\n"
+    )
+    assert found(text) == [
+        ("bind.bad-type", "NOTYPE"),
+        ("bind.unknown-column", "y"),
+        ("bind.unknown-column", "z"),
+        ("bind.no-cadence", "[RANGE 1 MINUTE]"),
+        ("bind.unknown-column", "w"),
+        ("config.bad-value", "perhaps"),
+    ]
+
+
+def test_the_example_of_the_language_page() -> None:
+    text = (
+        "CREATE STREAM rfid (ts TIMESTAMP EVENT TIME, tag STRING, strength DOUBLE) FROM FEED;\n"
+        "CREATE QUERY best AS\n"
+        "SELECT TOP 2 tag FROM rfid [RANGE 1 MINUTE] ORDER BY strength DESC\n"
+        "PERIOD 1 MINUTE;\n"
+    )
+    (error,) = errors(text)
+    assert error.render(text) == (
+        'error[bind.no-probability]: stream "rfid" has no probability column\n'
+        "   3 | SELECT TOP 2 tag FROM rfid [RANGE 1 MINUTE] ORDER BY strength DESC\n"
+        "     |        ^^^^^\n"
+        "detail: a top-k over possible worlds ranks rows that may not exist, so each row needs a probability\n"
+        "hint: declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY"
+    )
+
+
+def test_names_that_look_alike_are_suggested() -> None:
+    (error,) = errors(f"{DECLARED}CREATE QUERY q AS SELECT avg(khm) FROM speed [RANGE 1 MINUTE] PERIOD 1 MINUTE;")
+    assert error.hint == "did you mean kmh?"
