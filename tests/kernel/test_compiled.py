@@ -61,12 +61,12 @@ WORK: list[tuple[str, tuple[Any, ...], str, tuple[Any, ...], pa.Array]] = [
 def test_interpreted_kernels_mean_the_same(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, parameters, function, call, values = work
     rows = len(values)
-    cell = np.arange(rows) % 4
-    starts, ends = np.array([0, 1, 3, *[0] * 40]), np.array([4, 3, 3, *[4] * 40])
+    cell = np.arange(rows) % 8
+    starts, ends = np.array([0, 1, 3, *[0] * 40]), np.array([8, 3, 3, *[8] * 40])  # long enough for the tree
 
     def outcome() -> str:
         synopsis = make(kind, parameters)
-        merged = synopsis.combine(lift(synopsis, values, cell, 4), starts, ends)
+        merged = synopsis.combine(lift(synopsis, values, cell, 8), starts, ends)
         value, error = synopsis.finish(function, call, merged, None)
         return content(merged) + repr((value.to_pylist(), error and error.to_pylist()))
 

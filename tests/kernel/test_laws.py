@@ -61,7 +61,8 @@ CASES = [
     Case("count", pa.string(), TEXTS),
     *(Case("sum", *one) for one in TYPES[:3]),
     *(Case("moments", *one) for one in TYPES[:3]),
-    *(Case(kind, *one) for kind in ("minimum", "maximum") for one in TYPES),
+    *(Case("minimum", *one) for one in TYPES),
+    *(Case("maximum", *one) for one in TYPES[1:3]),
     Case("minimum", pa.decimal128(38, 2), WIDE_DECIMALS),
     Case("maximum", pa.timestamp("us", "UTC"), MOMENTS),
     *(Case(kind, *one, ignore_nulls=True) for kind in ("first", "last") for one in TYPES[1:4:2]),
@@ -69,7 +70,7 @@ CASES = [
     *(Case("values", *one, parameters=(None,)) for one in TYPES),
     *(Case("values", *one, parameters=(3,)) for one in TYPES[:3]),
     Case("values", pa.decimal128(38, 2), WIDE_DECIMALS, parameters=(2,)),
-    *(Case("distinct", *one, parameters=(5,)) for one in TYPES),
+    *(Case("distinct", *one, parameters=(5,)) for one in TYPES[1:4:2]),
 ]
 some = settings(derandomize=True, deadline=None, max_examples=8, database=None)
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -173,8 +174,43 @@ def test_overlapping_ranges_are_those_of_their_rows(case: Case) -> None:
     ]
     cell = np.sort(numbers.integers(0, cells, count))
     starts, ends = (np.array(side) for side in zip(*((i, j) for i in range(cells) for j in range(i, cells + 1))))
-    merged = case.synopsis().combine(lifted(case, chosen, cell.tolist(), cells), starts, ends)
+    state = lifted(case, chosen, cell.tolist(), cells)
+    merged = case.synopsis().combine(state, starts, ends)
     # The rows of each range lifted afresh, every range a cell of its own.
     pairs = [(j, i) for j in range(starts.size) for i in np.flatnonzero((cell >= starts[j]) & (cell < ends[j]))]
     fresh = lifted(case, [chosen[i] for _, i in pairs], [j for j, _ in pairs], starts.size)
     assert content(merged) == content(fresh)
+    # A few short ranges alone: only the cells that they touch are read.
+    few = np.flatnonzero(ends - starts == 4)[[2, 9, 17]]
+    alone = case.synopsis().combine(state, starts[few], ends[few])
+    assert content(alone) == content({name: column.take(pa.array(few)) for name, column in fresh.items()})
+
+
+NEUTRAL = [
+    ("count", "count", pa.int64()),
+    ("sum", "sum", pa.decimal128(20, 2)),
+    ("sum", "avg", pa.float64()),
+    ("moments", "var_pop", pa.float64()),
+    ("minimum", "min", pa.timestamp("us", "UTC")),
+    ("maximum", "max", pa.string()),
+    ("first", "first", pa.date32()),
+    ("last", "last", pa.list_(pa.int32())),
+    ("values", "approx_percentile", pa.timestamp("us", "UTC")),
+    ("values", "approx_percentile", pa.list_(pa.date32())),
+    ("values", "sum", pa.int64()),
+    ("distinct", "approx_count_distinct", pa.int64()),
+]
+
+
+@pytest.mark.parametrize(("kind", "function", "result_type"), NEUTRAL, ids=str)
+def test_a_neutral_state_of_any_argument_answers_in_any_type(
+    kind: str, function: str, result_type: pa.DataType
+) -> None:
+    """A unit that had no rows yet does not know the type of its arguments."""
+    synopsis = make(kind, {"distinct": (9,)}.get(kind, ()))
+    none = np.zeros(0, np.int64)
+    state = synopsis.lift(none, 2, pa.array([], pa.float64()), none, ())
+    shares = (0.5, 0.9) if pa.types.is_list(result_type) else 0.5
+    got, _ = synopsis.finish(function, (shares,), state, result_type)
+    assert got.type == result_type
+    assert got.to_pylist() == ([0, 0] if "count" in function else [None, None])

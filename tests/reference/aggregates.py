@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import duckdb
@@ -27,6 +28,10 @@ NAMES = {
     "first": "first", "firstvalue": "first", "anyvalue": "first", "last": "last", "lastvalue": "last",
 }
 """The nodes and functions that are not DuckDB's own here; counts and extremes are."""
+
+
+NUMBERS = count()
+"""A name of its own for every function, also of several references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,15 @@ def _register(
     bare.set("expressions", [values.copy()])
     (gathered,) = (row[1] for row in connection.execute(f"DESCRIBE {duck_sql(bare)}").fetchall())
     result, function = _function(listed, argument)
-    count = connection.execute("SELECT count(*) FROM duckdb_functions() WHERE starts_with(function_name, 'listed_')")
-    name = f"listed_{count.fetchall()[0][0]}"
-    connection.create_function(name, function, [f"{gathered}[]"], duck_type(result), null_handling="special")
+    name = f"listed_{next(NUMBERS)}"
+
+    # As Arrow: a plain Python function's NaN would be taken for a NULL.
+    def evaluate(lists: pa.ChunkedArray) -> pa.Array:
+        return pa.array([function(values) for values in lists.to_pylist()], result)
+
+    connection.create_function(
+        name, evaluate, [f"{gathered}[]"], duck_type(result), type="arrow", null_handling="special"
+    )
     return name
 
 

@@ -8,6 +8,8 @@ own tests. Aggregates of floating point, percentiles and FIRST or LAST are not D
 
 from __future__ import annotations
 
+from functools import cache
+
 import duckdb
 import pyarrow as pa
 import sqlglot
@@ -37,9 +39,17 @@ ARROW = {
 MICROS_OF = {"timestamp_micros": 1, "timestamp_millis": 1_000, "timestamp_seconds": 1_000_000}
 
 
+@cache
+def _root() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
 def connect() -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory that speaks UTC, uses one thread, and gives NULL where Spark does without ANSI."""
-    connection = duckdb.connect(config={"threads": 1})
+    """A session of one DuckDB in memory: it speaks UTC and gives NULL where Spark does without ANSI.
+
+    A session is made in a millisecond, a database in forty; temporary tables and views belong to their session.
+    """
+    connection = _root().cursor()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET error_on_division_by_zero = false")
     return connection

@@ -142,14 +142,17 @@ class Reference:
         empty = pa.table({c.name: pa.nulls(0, arrow_type(c.type)) for c in declared})
         self._duck.register("_empty", empty)
         judged = f'SELECT *, epoch_us("{stream.event_time}") AS _t FROM (SELECT *{derived} FROM (SELECT {plain} FROM '
-        self._duck.execute(f"CREATE TABLE {stream.name} AS SELECT *, 0::INT AS _batch FROM ({judged}_empty)))")
+        self._duck.execute(f"CREATE TEMP TABLE {stream.name} AS SELECT *, 0::INT AS _batch FROM ({judged}_empty)))")
         self._texts[stream.name] = f"{judged}_batch))"
 
     def _take(self, state: StreamState, rows: Sequence[dict[str, Any]]) -> None:
         state.batch += 1
-        good = [row for row in rows if not any(isinstance(cell, Malformed) for cell in row.values())]
-        self._count(state, "malformed row", len(rows) - len(good))
         declared = [c for c in state.stream.columns if c.derived is None]
+        good = []
+        for row in rows:
+            wrong = [f'column "{c.name}" is not {c.type}' for c in declared if isinstance(row.get(c.name), Malformed)]
+            self._count(state, "; ".join(wrong), int(bool(wrong)))
+            good += [] if wrong else [row]
         cells = {c.name: [_cell(row.get(c.name), c.type) for row in good] for c in declared}
         batch = pa.table({c.name: pa.array(cells[c.name], arrow_type(c.type)) for c in declared})
         self._duck.register("_batch", batch)
@@ -184,7 +187,7 @@ class Reference:
             for c in table.columns
         }
         self._duck.register("_table", pa.table(columns))
-        self._duck.execute(f"CREATE TABLE {table.name} AS SELECT * FROM _table")
+        self._duck.execute(f"CREATE TEMP TABLE {table.name} AS SELECT * FROM _table")
 
     # -- queries -----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from punctual.errors import Span
 from punctual.plan.query import Aggregate, Comparison, Join, Predicate
 from punctual.sql.program import compile_program
 from tests.sql.programs import DECLARED, compiled, found, query
@@ -41,11 +42,13 @@ def test_a_query_with_everything() -> None:
 
 
 def test_spans_point_into_the_program() -> None:
-    text = f"{DECLARED}CREATE QUERY q AS SELECT lane AS l, max(kmh + 1) AS top {FROM} GROUP BY lane HAVING max(lane) > 1 {PERIOD};"
+    body = f"SELECT lane AS l, max(kmh + 1) AS top {FROM} GROUP BY lane HAVING max(lane) > 1 {PERIOD}"
+    text = f"{DECLARED}CREATE QUERY q AS {body};"
     bound = compiled(text).catalog.queries["q"]
 
-    def at(span: object) -> str:
-        return text[span.start : span.end]  # type: ignore[attr-defined]
+    def at(span: Span | None) -> str:
+        assert span is not None
+        return text[span.start : span.end]
 
     assert [at(o.span) for o in bound.outputs] == ["lane", "max(kmh + 1)"]
     assert [at(a.span) for a in bound.aggregates] == ["max(kmh + 1)", "max(lane)"]
@@ -56,9 +59,8 @@ def test_spans_point_into_the_program() -> None:
 
 
 def test_equal_calls_are_one_aggregate() -> None:
-    assert calls(f"SELECT sum(lane+1) a, SUM( s.LANE + 1 ) b, sum(lane + 1) + count(*) c, count(1) d {FROM} {PERIOD}") == [
-        ("sum", "`lane` + 1"), ("count", None),
-    ]
+    select = "SELECT sum(lane+1) a, SUM( s.LANE + 1 ) b, sum(lane + 1) + count(*) c, count(1) d"
+    assert calls(f"{select} {FROM} {PERIOD}") == [("sum", "`lane` + 1"), ("count", None)]
 
 
 def test_filters_join_where() -> None:

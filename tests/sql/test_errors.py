@@ -46,7 +46,8 @@ QUERIES: list[tuple[str, str, str]] = [
     ("bind.no-probability", f"SELECT TOP 2 tag FROM rfid {WINDOW} ORDER BY strength DESC PERIOD 1 MINUTE", "TOP 2"),
     *(("bind.not-repeatable", f"SELECT max({call}) FROM speed {WINDOW} PERIOD 1 MINUTE", call) for call in (
         "rand()", "rand(42)", "random()", "randn()", "uuid()", "current_timestamp()", "current_timestamp",
-        "current_date", "current_date()", "curdate()", "localtimestamp", "localtimestamp()", "monotonically_increasing_id()",
+        "current_date", "current_date()", "curdate()", "localtimestamp", "localtimestamp()",
+        "monotonically_increasing_id()",
         "spark_partition_id()", "input_file_name()", "shuffle(tags)", "unix_timestamp()", "reflect('a', 'b')",
         "java_method('a', 'b')", "try_reflect('a', 'b')", "version()", "current_user()", "current_user", "user()",
         "`rand`()",

@@ -29,7 +29,7 @@ from punctual.connect.sinks.memory import MemorySink
 from punctual.connect.sinks.sink import Sink
 from punctual.connect.storage import Files, PosixFiles
 from punctual.engine.core import Core, Settled, end_of_input
-from punctual.engine.intake import intake_for
+from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
 from punctual.engine.pace import Pace
 from punctual.engine.standing import stand
@@ -209,9 +209,11 @@ class Engine:
                     hint=f"declare it first: CREATE STREAM {name} (...) FROM FEED",
                 )
             folder = core.store.feed_folder(name.lower())
+            intake = core.intakes[name.lower()]
+            assert isinstance(intake, LandedIntake)
             number = self._fed.get(folder)
             if number is None:
-                number = core.intakes[name.lower()].next_number()
+                number = intake.next_number()
             columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
             write_rows(folder, number, rows, columns)
             self._fed[folder] = number + 1

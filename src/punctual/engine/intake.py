@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 from punctual.clock import Micros
 from punctual.config import Options
-from punctual.connect.feeds.files import FileRef, FilesFeed, FileSlice
+from punctual.connect.feeds.files import FilesFeed
 from punctual.connect.feeds.landed import LandedFeed
 from punctual.connect.feeds.rate import RateFeed, RateSlice
+from punctual.connect.feeds.slices import FileRef, FileSlice
 from punctual.errors import FeedError
 from punctual.plan.relation import Stream
 from punctual.plan.source import FeedSource, FileSource, RateSource
@@ -72,12 +73,12 @@ class Intake(Protocol):
 
 
 class FileIntake:
-    """Files of a source, each once, in the order of (modification time, name); or landed rows in their own order."""
+    """Files of a source, each once, in the order of (modification time, name)."""
 
-    def __init__(self, feed: FilesFeed | LandedFeed, options: Options, *, landed: bool) -> None:
+    def __init__(self, feed: FilesFeed | LandedFeed, options: Options) -> None:
         self._feed = feed
         self._options = options
-        self._landed = landed
+        self._after_read = options.after_read
         self._seen: set[str] = set()
 
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
@@ -120,13 +121,12 @@ class FileIntake:
         self._seen.update(file.path for file in FileSlice.from_json(planned).files)
 
     def finish(self, planned: Slice) -> None:
-        after = "delete" if self._landed else self._options.after_read
-        if after == "keep":
+        if self._after_read == "keep":
             return
         for file in FileSlice.from_json(planned).files:
             if not os.path.exists(file.path):
                 continue
-            if after == "delete":
+            if self._after_read == "delete":
                 os.remove(file.path)
             else:
                 folder = os.path.join(os.path.dirname(file.path), "_archive")
@@ -137,6 +137,25 @@ class FileIntake:
         # What is gone from the folder cannot come again under its old name unless it is new.
         self._seen = {path for path in self._seen if os.path.exists(path)}
         return FileSlice(tuple(FileRef(path, 0, 0) for path in sorted(self._seen))).to_json()
+
+
+class LandedIntake(FileIntake):
+    """Rows that were landed from Python or from a streaming DataFrame, in the order of their numbers."""
+
+    def __init__(self, feed: LandedFeed, options: Options, folder: str) -> None:
+        super().__init__(feed, options)
+        self._after_read = "delete"
+        self._folder = folder
+
+    def next_number(self) -> int:
+        """A number that no landed file has had."""
+        names = [*(os.path.basename(path) for path in self._seen), *os.listdir(self._folder)]
+        return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=-1) + 1
+
+    def to_json(self) -> Slice:
+        # Files are deleted once they are read, and numbers never come again: the last one stands for all.
+        last = max(self._seen, default=None)
+        return FileSlice(() if last is None else (FileRef(last, 0, 0),)).to_json()
 
 
 class RateIntake:
@@ -193,8 +212,8 @@ def intake_for(stream: Stream, options: Options, folder: str, *, live: bool) -> 
     columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
     match stream.source:
         case FileSource(path, file_format, reader_options):
-            feed = FilesFeed(stream.name, columns, path, file_format, dict(reader_options))
-            return FileIntake(feed, options, landed=False)
+            feed = FilesFeed(stream.name, columns, path, file_format, reader_options)
+            return FileIntake(feed, options)
         case RateSource(rows, per_us, limit):
             if limit is None and not live:
                 raise FeedError(
@@ -204,7 +223,7 @@ def intake_for(stream: Stream, options: Options, folder: str, *, live: bool) -> 
                 )
             return RateIntake(RateFeed(rows, per_us, limit), live=live)
         case FeedSource():
-            return FileIntake(LandedFeed(stream.name, columns, folder), options, landed=True)
+            return LandedIntake(LandedFeed(stream.name, columns, folder), options, folder)
         case _:
             raise FeedError("feed.unknown-source", f'stream "{stream.name}" has a source that cannot be read')
 

@@ -53,6 +53,8 @@ SQL_OPTIONS: dict[str, str] = {
     # With both equal a split never depends on the number of cores, and no two files share one.
     "spark.sql.files.maxPartitionBytes": str(SPLIT_BYTES),
     "spark.sql.files.openCostInBytes": str(SPLIT_BYTES),
+    # What pandas writes; feeds read such a column as a number and convert it.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
 }
 """Options of a SQL session; they hold in a shared context too."""
@@ -69,6 +71,8 @@ CONTEXT_OPTIONS: dict[str, str] = {
     "spark.sql.streaming.ui.retainedProgressUpdates": "5",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
+    # Without checksum files beside the data, which also could not stand beside a file whose name has a colon.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.worker.reuse": "true",
     "spark.submit.deployMode": "client",
 }

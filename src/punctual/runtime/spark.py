@@ -38,7 +38,7 @@ class SparkBackend:
     def table(self, table: Table) -> pa.Table:
         columns = [(column.name, column.type) for column in table.columns]
         source = table.source
-        return read_table(self.spark, columns, source.path, source.format, dict(source.options)).toArrow()
+        return read_table(self.spark, columns, source.path, source.format, source.options).toArrow()
 
     def alive(self) -> bool:
         return session.jvm_alive(self.spark)

@@ -146,7 +146,8 @@ def _literal(tree: exp.Expression, part: Expression) -> _Value | None:
         return None
     if "e" in text:
         return ("double", Fraction(float(number))) if abs(number) < 10**300 else None
-    return ("exact", number) if sum(c.isdigit() for c in text) <= 18 else None
+    digits = sum(c.isdigit() for c in text)
+    return ("exact", number) if digits <= (18 if "." in text else 38) else None
 
 
 def _compare(row: str, declared: str, operator: Operator, values: list[_Value]) -> Comparison | None:

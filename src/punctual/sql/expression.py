@@ -29,6 +29,7 @@ OPERATOR_WORDS = frozenset((
     "USING",
 ))
 """Words after which an operand is still to come; none of them is a function before a bracket."""
+NULL_RULES = ("IGNORE", "RESPECT")
 OPENING = {"(": ")", "[": "]"}
 DEEPEST = 100
 """Brackets in brackets beyond this are refused: sqlglot and Spark both recurse."""
@@ -114,6 +115,10 @@ def parse_expression(source: str, tokens: tuple[Token, ...]) -> Expression:
     tree = _tree(source, tokens)
     by_start = {token.start: index for index, token in enumerate(tokens)}
     calls = tuple(_calls(tokens))
+    for call in calls:
+        if any(first == end for first, end in call.arguments):
+            place = Span(tokens[call.first].start, tokens[call.end - 1].end)
+            raise ParseError("parse.syntax", "an argument is missing", span=place)
     units = {c.arguments[0] for c in calls if c.name in UNIT_FIRST and len(c.arguments) == 3}
     columns = []
     for column in tree.find_all(exp.Column):
@@ -193,11 +198,17 @@ def _tree(source: str, tokens: tuple[Token, ...]) -> exp.Expression:
 
 
 def _for_sqlglot(tokens: tuple[Token, ...]) -> list[RawToken]:
-    """The sqlglot tokens; ``95%`` before a bracket or comma loses its sign, ``INTERVAL(x, ..)`` is a call."""
+    """The sqlglot tokens, without what its grammar does not know and our own reading of calls does.
+
+    ``95%`` before a bracket or comma loses its sign, IGNORE NULLS is left out, ``INTERVAL(x, ..)`` is a call.
+    """
     raw: list[RawToken] = []
     for index, token in enumerate(tokens):
+        before = tokens[index - 1].word if index else ""
         after = tokens[index + 1].word if index + 1 < len(tokens) else ")"
         if token.word == "%" and after in (")", ","):
+            continue
+        if (token.word in NULL_RULES and after == "NULLS") or (token.word == "NULLS" and before in NULL_RULES):
             continue
         if token.word == "INTERVAL" and after == "(":
             close = matching(tokens, index + 1)
@@ -246,13 +257,13 @@ def _call(tokens: tuple[Token, ...], index: int) -> Call:
     if first < last and tokens[first].word in ("DISTINCT", "ALL") and first + 1 < last:
         first += 1
     ignore_nulls = False
-    if last - first > 2 and tokens[last - 1].word == "NULLS" and tokens[last - 2].word in ("IGNORE", "RESPECT"):
+    if last - first > 2 and tokens[last - 1].word == "NULLS" and tokens[last - 2].word in NULL_RULES:
         ignore_nulls = tokens[last - 2].word == "IGNORE"
         last -= 2
     end, where, window = close + 1, None, None
     while end < len(tokens):
         word, after = tokens[end].word, tokens[end + 1].word if end + 1 < len(tokens) else ""
-        if word in ("IGNORE", "RESPECT") and after == "NULLS":
+        if word in NULL_RULES and after == "NULLS":
             ignore_nulls, end = word == "IGNORE", end + 2
         elif word == "FILTER" and after == "(":
             stop = matching(tokens, end + 1)

@@ -63,4 +63,7 @@ def _ends_operand(cursor: Cursor, first: int) -> bool:
     if token.kind == "symbol":
         star = token.word == "*" and (cursor.index - 1 == first or cursor.peek(-2).word == ".")
         return star or token.word in (")", "]")
-    return token.word not in OPERATOR_WORDS
+    halves = ("IGNORE", "NULLS"), ("RESPECT", "NULLS"), ("WITHIN", "GROUP")
+    if any(token.word == one and cursor.at(other) for one, other in halves):
+        return False
+    return token.word not in OPERATOR_WORDS and not (token.word == "COLLATE" and cursor.index - 1 > first)

@@ -7,7 +7,7 @@ made of such columns by joining them, so a million values cost a few passes in C
 
 The text
 --------
-Integers, booleans, NULL as in JSON. Doubles in the shortest form that reads back; NaN and the infinities
+Integers, booleans, NULL as in JSON. Doubles with the fewest digits that read back; NaN and the infinities
 as strings. DECIMAL as string. Timestamps as ``"2012-04-21T09:20:00Z"``, six decimals only when not zero;
 dates ISO. Binary as base64. Lists and structs as arrays and objects; a map as an object whose keys are text.
 Durations as microseconds. Text that is not UTF-8 shows U+FFFD where it is broken.
@@ -151,11 +151,10 @@ def _lists(array: pa.Array) -> pa.Array:
 
 
 def _maps(array: pa.Array) -> pa.Array:
-    entries = array.flatten()
-    keys, values = (fragments(part) for part in entries.flatten())
+    edges = array.offsets.to_numpy()
+    keys, values = (fragments(part[edges[0] : edges[-1]]) for part in (array.keys, array.items))
     keys = pc.if_else(pc.starts_with(keys, '"'), keys, joined(['"', keys, '"']))
-    lengths = _filled(pc.list_value_length(array), 0).astype(np.int64)
-    inner = joined_lists(lengths, joined([keys, ":", values]), ",")
+    inner = joined_lists(np.diff(edges).astype(np.int64), joined([keys, ":", values]), ",")
     return _nulls_of(array, joined(["{", inner, "}"]))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
-from punctual.kernel.window.state import I64, State, int64s, present, range_totals
+from punctual.kernel.window.state import I64, State, as_type, int64s, present, range_totals
 
 
 class Count:
@@ -58,4 +58,4 @@ class Count:
     ) -> tuple[pa.Array, pa.Array | None]:
         if function not in ("count", "count_if"):
             raise InternalError(f"function {function} does not read the synopsis {self.kind}")
-        return state["n"] if result_type is None else state["n"].cast(result_type), None
+        return as_type(state["n"], result_type), None

@@ -36,7 +36,7 @@ from punctual.kernel.compiled import compiled
 from punctual.kernel.window.hashing import hashes_of
 from punctual.kernel.window.ragged import Tally, collapse, gather, lists_of, offsets_of, select, take_lists
 from punctual.kernel.window.rangefold import fold
-from punctual.kernel.window.state import F64, I64, State, present
+from punctual.kernel.window.state import F64, I64, State, as_type, present
 
 U8 = NDArray[np.uint8]
 TWICE_LN_2 = 1.3862943611198906
@@ -107,7 +107,7 @@ class Distinct:
         counts[over] = estimates(data, starts[:-1][over], self.precision)
         error = np.where(over, 1.04 / math.sqrt(2.0**self.precision) * counts, np.nan)
         values = pa.array(np.rint(counts).astype(np.int64))
-        return values.cast(result_type or pa.int64()), pa.array(error, mask=~over)
+        return as_type(values, result_type), pa.array(error, mask=~over)
 
     def _merge(self, state: State, members: I64, offsets: I64) -> State:
         bounds, hashes = take_lists(state["hashes"], members, offsets)

@@ -29,7 +29,7 @@ from punctual.errors import InternalError
 from punctual.kernel.window.extrema import smallest
 from punctual.kernel.window.order import ranks
 from punctual.kernel.window.rangefold import best, is_short, walk
-from punctual.kernel.window.state import I64, State, height
+from punctual.kernel.window.state import I64, State, as_type, height
 
 
 class End:
@@ -80,7 +80,7 @@ class End:
     ) -> tuple[pa.Array, pa.Array | None]:
         if function != self.kind:
             raise InternalError(f"function {function} does not read the synopsis {self.kind}")
-        return state["x"] if result_type is None else state["x"].cast(result_type), None
+        return as_type(state["x"], result_type), None
 
     def _ascending(self, keys: I64) -> I64:
         """Keys such that the wanted row has the smallest."""

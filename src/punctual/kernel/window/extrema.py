@@ -20,8 +20,8 @@ import pyarrow as pa
 from punctual.errors import InternalError
 from punctual.kernel.compiled import compiled
 from punctual.kernel.window.order import keyed
-from punctual.kernel.window.rangefold import best
-from punctual.kernel.window.state import I64, Bools, State, present
+from punctual.kernel.window.rangefold import best, compact
+from punctual.kernel.window.state import I64, Bools, State, as_type, present
 
 _FUNCTIONS = {"minimum": "min", "maximum": "max"}
 
@@ -50,6 +50,7 @@ class Extremum:
         return {"x": values.values(self._ascending(least[found])).take(pa.array(positions, mask=~found))}
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
+        state, starts, ends = compact(state, starts, ends)
         x = state["x"]
         valid = x.is_valid().to_numpy(zero_copy_only=False)
         keys = np.zeros(len(x), np.int64)
@@ -62,7 +63,7 @@ class Extremum:
     ) -> tuple[pa.Array, pa.Array | None]:
         if function != _FUNCTIONS[self.kind]:
             raise InternalError(f"function {function} does not read the synopsis {self.kind}")
-        return state["x"] if result_type is None else state["x"].cast(result_type), None
+        return as_type(state["x"], result_type), None
 
     def _ascending(self, keys: I64) -> I64:
         """Keys such that the wanted value has the smallest; its own inverse."""

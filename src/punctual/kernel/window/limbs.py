@@ -261,12 +261,12 @@ def magnitude(digits: NDArray[np.int32], start: int, end: int, out: I64) -> int:
     negative = end > start and digits[end - 1] < 0
     carry = 1 if negative else 0
     for k in range(start, end):
-        digit = np.int64(digits[k]) & MASK
+        out[k - start] = digits[k]
+        out[k - start] &= MASK
         if negative:
-            carry += digit ^ MASK
-            digit = np.int64(carry & MASK)
+            carry += out[k - start] ^ MASK
+            out[k - start] = carry & MASK
             carry >>= 32
-        out[k - start] = digit
     out[end - start] = 0
     return -1 if negative else 1
 

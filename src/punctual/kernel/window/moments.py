@@ -34,7 +34,8 @@ from punctual.kernel.window.limbs import (
     sum_doubles,
     sum_squares,
 )
-from punctual.kernel.window.state import F64, I64, State, int64s, present, range_totals
+from punctual.kernel.window.rangefold import compact
+from punctual.kernel.window.state import F64, I64, State, as_type, int64s, present, range_totals
 from punctual.kernel.window.sums import SPECIALS, doubles, exact_sums, finite
 
 _FUNCTIONS = {"var_samp": 1, "stddev_samp": 1, "var_pop": 0, "stddev_pop": 0}
@@ -69,6 +70,7 @@ class Moments:
         return state | specials
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
+        state, starts, ends = compact(state, starts, ends)
         merged = {"n": range_totals(state["n"], starts, ends)}
         for prefix in ("", "square_"):
             sums = range_sums(exact_sums(state, prefix).loose(), starts, ends)
@@ -91,7 +93,7 @@ class Moments:
         for name in SPECIALS:
             odd |= int64s(state[name]) > 0
         values = np.where(odd, np.nan, values)
-        return pa.array(values, mask=n <= lost).cast(result_type or pa.float64()), None
+        return as_type(pa.array(values, mask=n <= lost), result_type), None
 
 
 @compiled

@@ -47,6 +47,15 @@ def walk(starts: I64, ends: I64) -> tuple[I64, I64]:
     return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts), offsets
 
 
+def compact(state: State, starts: I64, ends: I64) -> tuple[State, I64, I64]:
+    """The same ranges over no more cells than they touch, where that is fewer by half."""
+    if 2 * int((ends - starts).sum()) >= height(state):
+        return state, starts, ends
+    members, offsets = walk(starts, ends)
+    indices = pa.array(members)
+    return {name: column.take(indices) for name, column in state.items()}, offsets[:-1], offsets[1:]
+
+
 def best(keys: I64, valid: Bools, starts: I64, ends: I64) -> I64:
     """Position of the smallest valid key of each range ``[starts[j], ends[j])``, the first of equals; -1 for none.
 

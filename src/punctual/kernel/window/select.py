@@ -31,6 +31,9 @@ from punctual.kernel.window.synopsis import State
 
 I64Matrix = NDArray[np.int64]
 
+TRUTHS_AT_ONCE = 1 << 24
+"""Selections times bands that are looked at together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -114,34 +117,21 @@ def _heads(group: I64, lo: I64) -> I64:
     return heads[: found + 1].copy()
 
 
-@compiled
-def _runs(truths: NDArray[np.bool_], columns: I64Matrix) -> tuple[I64, I64, I64]:
+def _runs(truths: Bools, columns: I64Matrix) -> tuple[I64, I64, I64]:
     """Runs of consecutive bands that a selection wants, in the order of selections."""
-    capacity = 2 * truths.shape[0] + 16
-    selection, first, last = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    found = 0
-    for s in range(truths.shape[0]):
-        truth = truths[s]
-        if not truth[0]:
-            continue
-        inside = False
-        for d in range(columns.shape[1]):
-            holds = True
-            for c in range(columns.shape[0]):
-                holds = holds and truth[columns[c, d]]
-            if holds and not inside:
-                if found == capacity:
-                    capacity *= 2
-                    more = np.empty((3, capacity), np.int64)
-                    more[0, :found], more[1, :found], more[2, :found] = selection, first, last
-                    selection, first, last = more[0], more[1], more[2]
-                selection[found] = s
-                first[found] = d
-                found += 1
-            if holds:
-                last[found - 1] = d
-            inside = holds
-    return selection[:found].copy(), first[:found].copy(), last[:found].copy()
+    parts: list[tuple[I64, I64, I64]] = []
+    at_once = max(1, TRUTHS_AT_ONCE // (columns.shape[1] + 2))
+    for begin in range(0, truths.shape[0], at_once):
+        some = truths[begin : begin + at_once]
+        held = np.zeros((some.shape[0], columns.shape[1] + 2), dtype=np.bool_)  # framed, so that every run has two ends
+        inside = held[:, 1:-1]
+        inside[:] = some[:, :1]
+        for column in columns:
+            inside &= some.take(column, axis=1)
+        selection, edge = np.nonzero(held[:, 1:] != held[:, :-1])
+        parts.append((selection[::2] + begin, edge[::2], edge[1::2] - 1))
+    selections, firsts, lasts = (np.concatenate(part) for part in zip(*parts))
+    return selections, firsts, lasts
 
 
 @compiled

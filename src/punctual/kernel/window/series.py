@@ -35,6 +35,16 @@ MOST_LEVELS = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Segments:
+    """Rows ``starts[j] : ends[j]`` have the ascending code ``selection * groups + rank``."""
+
+    ranks: I64
+    code: I64
+    starts: I64
+    ends: I64
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """States sorted by (selection, group, lo). Rows ``starts[j] : starts[j + 1]`` are of one (selection, group)."""
 
@@ -45,11 +55,21 @@ class Level:
     hi: I64
     state: State
     starts: I64 = field(init=False)
+    _segments: list[Segments] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         new = np.ones(self.lo.size, dtype=np.bool_)
         new[1:] = (self.selection[1:] != self.selection[:-1]) | (self.group[1:] != self.group[:-1])
         object.__setattr__(self, "starts", np.append(np.flatnonzero(new), self.lo.size))
+
+    def segments(self, ranks: I64) -> Segments:
+        """The rows of each (selection, group) by the groups' ranks; remembered until the ranks change."""
+        if not self._segments or self._segments[0].ranks is not ranks:
+            heads = self.starts[:-1]
+            code = self.selection[heads] * max(1, ranks.size) + ranks[self.group[heads]]
+            order = np.argsort(code, kind="stable")
+            self._segments[:] = [Segments(ranks, code[order], heads[order], self.starts[1:][order])]
+        return self._segments[0]
 
     def take(self, rows: I64) -> Level:
         """Some of the rows, in ascending order."""

@@ -42,3 +42,10 @@ def range_totals(column: pa.Array, starts: I64, ends: I64) -> pa.Array:
     running = np.zeros(len(column) + 1, np.int64)
     np.cumsum(int64s(column), out=running[1:])
     return pa.array(running[ends] - running[starts])
+
+
+def as_type(values: pa.Array, wanted: pa.DataType | None) -> pa.Array:
+    """Values cast to a wanted type. A column of NULLs has any type, also one that Arrow cannot cast to."""
+    if wanted is None or values.type == wanted:
+        return values
+    return pa.nulls(len(values), wanted) if values.null_count == len(values) else values.cast(wanted)

@@ -37,7 +37,8 @@ from punctual.kernel.window.limbs import (
     sum_doubles,
     sum_integers,
 )
-from punctual.kernel.window.state import F64, I64, Bools, State, int64s, present, range_totals
+from punctual.kernel.window.rangefold import compact
+from punctual.kernel.window.state import F64, I64, Bools, State, as_type, int64s, present, range_totals
 
 SPECIALS = ("nan", "pinf", "ninf")
 _TENS_HIGH = np.array([10**p >> 64 for p in range(39)], np.uint64)
@@ -77,11 +78,13 @@ class Sum:
         return state | extra
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
+        scale = _scale(state["scale"]) if "scale" in state else 0
+        state, starts, ends = compact(state, starts, ends)
         merged = {"n": range_totals(state["n"], starts, ends)}
         sums = range_sums(exact_sums(state).loose(), starts, ends)
         merged["low"], merged["digits"] = carried(sums).columns()
         if "scale" in state:
-            merged["scale"] = pa.array(np.full(starts.size, _scale(state["scale"]), np.int8))
+            merged["scale"] = pa.array(np.full(starts.size, scale, np.int8))
         return merged | {name: range_totals(state[name], starts, ends) for name in SPECIALS if name in state}
 
     def finish(
@@ -94,13 +97,13 @@ class Sum:
         if "scale" in state:
             return _finish_decimals(sums, n, state["scale"], average, result_type), None
         if "nan" not in state and not average and result_type != pa.float64():
-            return _finish_integers(sums, n, result_type or pa.int64()), None
+            return _finish_integers(sums, n, result_type), None
         values = rounded(sums)
         if average:
             values = values / np.maximum(n, 1)
         if "nan" in state:
             values = with_specials(values, state)
-        return pa.array(values, mask=n == 0).cast(result_type or pa.float64()), None
+        return as_type(pa.array(values, mask=n == 0), result_type), None
 
 
 def doubles(argument: pa.Array) -> F64:
@@ -159,17 +162,17 @@ def _scale(scales: pa.Array) -> int:
     return int(scales.to_numpy().max(initial=0))
 
 
-def _finish_integers(sums: Exact, n: I64, result_type: pa.DataType) -> pa.Array:
+def _finish_integers(sums: Exact, n: I64, result_type: pa.DataType | None) -> pa.Array:
     low, high, fits = _words(sums.low, sums.offsets, sums.digits)
     fits &= (high == low >> 63) & (n > 0)
-    return pa.array(low, mask=~fits).cast(result_type)
+    return as_type(pa.array(low, mask=~fits), result_type)
 
 
 def _finish_decimals(sums: Exact, n: I64, scales: pa.Array, average: bool, result_type: pa.DataType | None) -> pa.Array:
     scale = _scale(scales)
     if result_type is not None and not pa.types.is_decimal128(result_type):
         values = rounded(sums) / 10.0**scale
-        return pa.array(values / np.maximum(n, 1) if average else values, mask=n == 0).cast(result_type)
+        return as_type(pa.array(values / np.maximum(n, 1) if average else values, mask=n == 0), result_type)
     kind = result_type or pa.decimal128(38, min(38, scale + 4) if average else scale)
     if kind.scale < scale:
         raise InternalError(f"a sum at scale {scale} has no result at scale {kind.scale}")

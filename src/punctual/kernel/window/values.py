@@ -30,7 +30,7 @@ from punctual.kernel.window import buckets as log
 from punctual.kernel.window.order import Keyed, is_number, keyed, values_of
 from punctual.kernel.window.ragged import Tally, collapse, lists_of, of_rows, offsets_of, select, take_lists, union
 from punctual.kernel.window.rangefold import fold
-from punctual.kernel.window.state import F64, I64, Bools, State, height, present
+from punctual.kernel.window.state import F64, I64, Bools, State, as_type, height, present
 from punctual.kernel.window.sums import Sum
 
 
@@ -91,7 +91,7 @@ class Values:
             raise InternalError(f"{function} of distinct values needs all of them, not {self.cap}")
         sizes = _lengths(state["exact"])
         if function == "count":
-            return pa.array(sizes).cast(result_type or pa.int64()), None
+            return as_type(pa.array(sizes), result_type), None
         cell = np.repeat(np.arange(sizes.size), sizes)
         total = Sum()
         sums = total.lift(cell, sizes.size, state["exact"].flatten(), np.zeros_like(cell), ())
@@ -193,8 +193,7 @@ def _percentiles(
     chosen = numbers[np.where(bucketed, positions, numbers.size - 1)]
     values = pc.if_else(pa.array(bucketed), _bucket_values(chosen, kind), exact)
     if result_type is not None:
-        target = result_type.value_type if pa.types.is_list(result_type) else result_type
-        values = values.cast(target)
+        values = as_type(values, result_type.value_type if pa.types.is_list(result_type) else result_type)
     error = np.where(bucketed & ~log.is_exact(chosen), _errors(chosen, kind), np.nan)
     if isinstance(shares, int | float):
         return values, pa.array(error, mask=np.isnan(error))

@@ -69,12 +69,16 @@ def every_instant(questions: Questions) -> Results:
 
 def occupied(questions: Questions, rows: Series, ranks: I64) -> Results:
     """The results of a unit with keys: one for every group that has a row in the window."""
-    selection, rank, starts, ends, lo, hi = _by_rank(rows.levels, ranks)
-    first = np.searchsorted(selection, questions.where)
-    last = np.searchsorted(selection, questions.where, side="right")
+    code, starts, ends = _union(rows.levels, ranks)
+    none = np.zeros(0, dtype=np.int64)
+    lo = np.concatenate([none, *(level.lo for level in rows.levels)])
+    hi = np.concatenate([none, *(level.hi for level in rows.levels)])
+    groups = max(1, ranks.size)
+    first = np.searchsorted(code, questions.where * groups)
+    last = np.searchsorted(code, (questions.where + 1) * groups)
     offsets, instant, found = _occupied(
         questions.offsets, questions.instants, questions.range_us, questions.dropped,
-        first, last, rank, starts, ends, lo, hi,
+        first, last, code % groups, starts, ends, lo, hi,
     )  # fmt: skip
     return Results(offsets, instant, found, _by_instant(offsets, instant, questions.offsets))
 
@@ -87,16 +91,17 @@ def fold(
     counts = np.diff(results.offsets)[reader]
     offsets = np.concatenate([[0], np.cumsum(counts)])
     total = int(offsets[-1])
+    groups = max(1, ranks.size)
     owners: list[I64] = []
     parts: list[State] = []
     for level in series.levels:
-        level_selection, rank, starts, ends, lo, hi = _by_rank([level], ranks)
-        first = np.searchsorted(level_selection, selection)
-        last = np.searchsorted(level_selection, selection, side="right")
+        segments = level.segments(ranks)
+        first = np.searchsorted(segments.code, selection * groups)
+        last = np.searchsorted(segments.code, (selection + 1) * groups)
         start, end = _ranges(
             questions.offsets, questions.instants, questions.range_us, questions.dropped,
             results.offsets, results.instant, results.rank, results.place,
-            reader, offsets, first, last, rank, starts[0], ends[0], lo, hi,
+            reader, offsets, first, last, segments.code % groups, segments.starts, segments.ends, level.lo, level.hi,
         )  # fmt: skip
         owner = np.flatnonzero(end > start)
         if owner.size:
@@ -114,30 +119,20 @@ def fold(
     return synopsis.combine(together, bounds[:-1], bounds[1:])
 
 
-def _by_rank(levels: Sequence[Level], ranks: I64) -> tuple[I64, I64, I64Matrix, I64Matrix, I64, I64]:
-    """The (selection, rank) of all levels in order, their rows in each level, and the panes of all levels in a row."""
-    if not levels:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none, np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64), none, none
-    groups = max(1, ranks.size)
-    codes = [level.selection[level.starts[:-1]] * groups + ranks[level.group[level.starts[:-1]]] for level in levels]
-    if len(levels) == 1:
-        order = np.argsort(codes[0], kind="stable")
-        level, union = levels[0], codes[0][order]
-        starts, ends = level.starts[:-1][order], level.starts[1:][order]
-        return union // groups, union % groups, starts[None], ends[None], level.lo, level.hi
-    union = np.sort(np.concatenate(codes), kind="stable")
-    union = union[np.append(True, union[1:] != union[:-1])]
-    starts = np.zeros((len(levels), union.size), dtype=np.int64)
+def _union(levels: Sequence[Level], ranks: I64) -> tuple[I64, I64Matrix, I64Matrix]:
+    """The codes of all levels' segments, and the rows of each code in each level, the levels' rows in a row."""
+    segments = [level.segments(ranks) for level in levels]
+    code = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *(part.code for part in segments)]), kind="stable")
+    code = code[np.append(True, code[1:] != code[:-1])[: code.size]]
+    starts = np.zeros((len(levels), code.size), dtype=np.int64)
     ends = np.zeros_like(starts)
     base = 0
-    for i, (level, code) in enumerate(zip(levels, codes)):
-        at = np.searchsorted(union, code)
-        starts[i, at] = level.starts[:-1] + base
-        ends[i, at] = level.starts[1:] + base
-        base += level.lo.size
-    lo, hi = np.concatenate([level.lo for level in levels]), np.concatenate([level.hi for level in levels])
-    return union // groups, union % groups, starts, ends, lo, hi
+    for i, part in enumerate(segments):
+        at = np.searchsorted(code, part.code)
+        starts[i, at] = part.starts + base
+        ends[i, at] = part.ends + base
+        base += levels[i].lo.size
+    return code, starts, ends
 
 
 @compiled

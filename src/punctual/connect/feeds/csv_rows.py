@@ -1,0 +1,138 @@
+"""CSV: columns found by the names in each file's header, values read as text and cast.
+
+Headers are read on the driver (a few hundred bytes a file) and files whose declared columns stand at the same places
+share one plan. Spark reads every field as text, without pruning, so that a record with too few or too many fields is
+seen; the cast to the declared type is ours, so a value that does not fit is a malformed row with a reason, never a
+silent NULL. An empty field is NULL.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from punctual.connect.feeds.reading import (
+    RAW,
+    Columns,
+    Inspection,
+    ReadPlan,
+    flag,
+    literal,
+    misfits,
+    name_fault,
+    quoted,
+)
+from punctual.connect.feeds.slices import FileRef
+
+Layout = tuple[int, tuple[int | None, ...]]
+"""How many fields a record has, and which of them each declared column is."""
+
+NESTED = ("ARRAY", "MAP", "STRUCT")
+
+
+class _HeaderError(Exception):
+    """A header that gives no column."""
+
+
+def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
+    """Plans by layout; a file whose header cannot be read or matches nothing is unreadable."""
+    layouts: dict[Layout, list[str]] = defaultdict(list)
+    faults: list[tuple[str, str]] = []
+    has_header = flag(options, "header", "true").lower() == "true"
+    by_position: Layout = (len(columns), tuple(range(len(columns))))
+    for ref in files:
+        try:
+            fault = name_fault(ref.path)
+            if fault is not None:
+                raise _HeaderError(fault)
+            header = _header(ref.path, options) if has_header else []
+            if header is not None:
+                layouts[_layout(header, columns) if has_header else by_position].append(ref.path)
+        except _HeaderError as problem:
+            faults.append((ref.path, str(problem)))
+        except (OSError, UnicodeDecodeError, LookupError, csv.Error, pa.ArrowException) as problem:
+            faults.append((ref.path, f"its header cannot be read: {problem}"))
+    plans = [_plan(tuple(paths), layout, columns, options, has_header) for layout, paths in layouts.items()]
+    return Inspection(tuple(plans), tuple(faults))
+
+
+def _header(path: str, options: Sequence[tuple[str, str]]) -> list[str] | None:
+    """The names in the first line that is neither blank nor a comment; None for a file without one."""
+    separator = flag(options, "sep", flag(options, "delimiter", ","))
+    comment = flag(options, "comment", "")
+    encoding = flag(options, "encoding", flag(options, "charset", "utf-8"))
+    with pa.input_stream(path, compression="detect") as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline="")
+        lines = (line for line in text if line.strip() and not (comment and line.startswith(comment)))
+        if len(separator) > 1:
+            line = next(lines, None)
+            return None if line is None else line.rstrip("\r\n").split(separator.replace("\\t", "\t"))
+        rows = csv.reader(lines, delimiter=separator, quotechar=flag(options, "quote", '"') or None)
+        return next(rows, None)
+
+
+def _layout(header: Sequence[str], columns: Columns) -> Layout:
+    names = [name.strip().lower() for name in header]
+    twice = [name for name, _kind in columns if names.count(name.lower()) > 1]
+    if twice:
+        raise _HeaderError(f'its header names column "{twice[0]}" twice')
+    places = tuple(names.index(name.lower()) if name.lower() in names else None for name, _kind in columns)
+    if all(place is None for place in places):
+        raise _HeaderError(f"its header has none of the declared columns: {', '.join(header)[:200]}")
+    return len(names), places
+
+
+def _plan(
+    paths: tuple[str, ...], layout: Layout, columns: Columns, options: Sequence[tuple[str, str]], has_header: bool
+) -> ReadPlan:
+    width, places = layout
+    values: list[str] = []
+    checks: list[tuple[str, str, str]] = []
+    shown: list[str] = []
+    for place, (name, kind) in zip(places, columns):
+        if place is None:
+            values.append(f"CAST(NULL AS {kind})")
+            continue
+        text = f"nullif(`_c{place}`, '')"
+        value = _from_text(text, kind, options)
+        values.append(value)
+        shown.append(f"{literal(name)}, `_c{place}`")
+        if value != text:
+            checks.append((f"{text} IS NOT NULL AND {value} IS NULL", name, kind))
+    raw = quoted(RAW)
+    count = f"CASE WHEN {raw} IS NOT NULL THEN 'not a record of {width} field{'s' if width != 1 else ''}'"
+    return ReadPlan(
+        paths=paths,
+        format="csv",
+        schema=", ".join([*(f"`_c{place}` STRING" for place in range(width)), f"{raw} STRING"]),
+        options=(
+            *options,
+            ("header", "true" if has_header else "false"),
+            ("enforceSchema", "true"),
+            ("mode", "PERMISSIVE"),
+            ("columnNameOfCorruptRecord", RAW),
+            ("columnPruning", "false"),
+        ),
+        values=tuple(values),
+        reason=f"{count} ELSE {misfits(checks)} END",
+        raw=f"coalesce({raw}, to_json(named_struct({', '.join(shown)})))",
+    )
+
+
+def _from_text(text: str, kind: str, options: Sequence[tuple[str, str]]) -> str:
+    """A field as its declared type, NULL where it does not fit; the reader's formats of time hold."""
+    if kind == "STRING":
+        return text
+    if kind.startswith(NESTED):
+        return f"from_json({text}, {literal(kind)})"
+    time_format = flag(options, "timestampFormat", "")
+    if time_format and kind.startswith("TIMESTAMP"):
+        return f"CAST(try_to_timestamp({text}, {literal(time_format)}) AS {kind})"
+    date_format = flag(options, "dateFormat", "")
+    if date_format and kind == "DATE":
+        return f"CAST(try_to_timestamp({text}, {literal(date_format)}) AS DATE)"
+    return f"try_cast({text} AS {kind})"

@@ -1,0 +1,186 @@
+"""Parquet: the file's own types, read from its footer, then cast to the declared ones.
+
+Spark fails a whole job when it is told another type than the file has, so footers are read on the driver (a fraction of
+a millisecond a file) and files whose declared columns have the same names and types share one plan. A value that the
+declared type cannot hold is a malformed row; a type that can never become the declared one makes the file unreadable.
+Nanoseconds, which Spark does not know, are read as numbers and cut to microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from punctual.connect.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
+from punctual.connect.feeds.slices import FileRef
+
+NANOS = "NANOSECONDS"
+"""Stands for a column of nanoseconds, which Spark reads as BIGINT."""
+
+Shape = tuple[tuple[str, str] | None, ...]
+"""For each declared column its name and type in the file, or None where the file lacks it."""
+
+_FIXED = {
+    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
+    pa.uint8(): "SMALLINT", pa.uint16(): "INT", pa.uint32(): "BIGINT", pa.uint64(): "DECIMAL(20,0)",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+}  # fmt: skip
+_ALIASES = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT",
+            "TIMESTAMP_LTZ": "TIMESTAMP", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}  # fmt: skip
+_FAMILIES = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"), "number"),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), "text"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), "time"),
+    "BOOLEAN": "truth", "DATE": "date", "BINARY": "bytes", "ARRAY": "list",
+}  # fmt: skip
+_CASTS = {
+    "number": {"number", "text", "truth"},
+    "text": {"number", "text", "truth", "time", "date", "bytes"},
+    "truth": {"number", "text", "truth"},
+    "time": {"time", "text", "date"},
+    "date": {"date", "text", "time"},
+    "bytes": {"bytes", "text"},
+}
+
+
+class _FileError(Exception):
+    """A file that cannot give the declared columns."""
+
+
+def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
+    """Plans by shape; a file without a footer, without a declared column or with an impossible type is unreadable."""
+    shapes: dict[Shape, list[str]] = defaultdict(list)
+    faults: list[tuple[str, str]] = []
+    for ref in files:
+        try:
+            fault = name_fault(ref.path)
+            if fault is not None:
+                raise _FileError(fault)
+            shapes[_shape(pq.read_metadata(ref.path), columns)].append(ref.path)
+        except _FileError as problem:
+            faults.append((ref.path, str(problem)))
+        except (OSError, pa.ArrowException) as problem:
+            first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+            faults.append((ref.path, f"its footer cannot be read: {first}"))
+    plans = [_plan(tuple(paths), shape, columns, options) for shape, paths in shapes.items()]
+    return Inspection(tuple(plans), tuple(faults))
+
+
+def _shape(metadata: pq.FileMetaData, columns: Columns) -> Shape:
+    # The Parquet types alone count: Arrow's own note in the footer may name types that Spark never sees.
+    schema = metadata.schema.to_arrow_schema()
+    physical = {leaf.path: leaf.physical_type for leaf in map(metadata.schema.column, range(metadata.num_columns))}
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for name in schema.names:
+        by_name[name.lower()].append(name)
+    shape: list[tuple[str, str] | None] = []
+    for name, kind in columns:
+        found = by_name.get(name.lower(), [])
+        if len(found) > 1:
+            raise _FileError(f'it has column "{name}" more than once')
+        if not found:
+            shape.append(None)
+            continue
+        field = schema.field(found[0])
+        own = "TIMESTAMP" if physical.get(found[0]) == "INT96" else spark_type(field.type)
+        if own is None or not castable(own, kind):
+            raise _FileError(f'its column "{found[0]}" is {field.type} and can never be {kind}')
+        shape.append((found[0], own))
+    if not any(shape):
+        raise _FileError(f"it has none of the declared columns: {', '.join(schema.names)[:200]}")
+    return tuple(shape)
+
+
+def spark_type(own: pa.DataType) -> str | None:
+    """The type as which Spark reads a Parquet column, or None when it cannot.
+
+    >>> spark_type(pa.uint32()), spark_type(pa.list_(pa.float64())), spark_type(pa.timestamp("ns"))
+    ('BIGINT', 'ARRAY<DOUBLE>', 'NANOSECONDS')
+    """
+    if own in _FIXED:
+        return _FIXED[own]
+    if pa.types.is_string(own) or pa.types.is_large_string(own):
+        return "STRING"
+    if pa.types.is_binary(own) or pa.types.is_large_binary(own) or pa.types.is_fixed_size_binary(own):
+        return "BINARY"
+    if pa.types.is_decimal(own):
+        return f"DECIMAL({own.precision},{own.scale})" if own.precision <= 38 else None
+    if pa.types.is_timestamp(own):
+        return NANOS if own.unit == "ns" else "TIMESTAMP" if own.tz else "TIMESTAMP_NTZ"
+    if pa.types.is_list(own) or pa.types.is_large_list(own):
+        inner = spark_type(own.value_type)
+        return None if inner in (None, NANOS) else f"ARRAY<{inner}>"
+    if pa.types.is_map(own):
+        key, value = spark_type(own.key_type), spark_type(own.item_type)
+        return None if NANOS in (key, value) or key is None or value is None else f"MAP<{key},{value}>"
+    if pa.types.is_struct(own):
+        inner_types = [(field.name, spark_type(field.type)) for field in own]
+        if any(kind in (None, NANOS) for _name, kind in inner_types):
+            return None
+        return f"STRUCT<{','.join(f'{quoted(name)}:{kind}' for name, kind in inner_types)}>"
+    return None
+
+
+def castable(own: str, declared: str) -> bool:
+    """Whether some value of one type can be one of the other.
+
+    A number is no point in time: nothing says in which unit it counts. Declare it as a number and derive the time.
+
+    >>> castable("BIGINT", "DOUBLE"), castable("ARRAY<INT>", "ARRAY<DOUBLE>"), castable("DATE", "INT")
+    (True, True, False)
+    """
+    if canonical(own) == canonical(declared):
+        return True
+    if own == NANOS:
+        return castable("TIMESTAMP", declared)
+    source, target = _family(own), _family(declared)
+    if source == target == "list":
+        return castable(own[len("ARRAY<") : -1], canonical(declared)[len("ARRAY<") : -1])
+    return target in _CASTS.get(source, set())
+
+
+def canonical(kind: str) -> str:
+    """A type without spaces and synonyms.
+
+    >>> canonical("decimal(10, 2)"), canonical("ARRAY<INTEGER>")
+    ('DECIMAL(10,2)', 'ARRAY<INT>')
+    """
+    plain = re.sub(r"\s+", "", kind)
+    return re.sub(r"[A-Za-z_]+", lambda word: _ALIASES.get(word[0].upper(), word[0].upper()), plain)
+
+
+def _family(kind: str) -> str:
+    return _FAMILIES.get(re.split(r"[(<]", canonical(kind))[0], kind)
+
+
+def _plan(paths: tuple[str, ...], shape: Shape, columns: Columns, options: Sequence[tuple[str, str]]) -> ReadPlan:
+    values: list[str] = []
+    checks: list[tuple[str, str, str]] = []
+    shown: list[str] = []
+    fields: list[str] = []
+    for found, (name, kind) in zip(shape, columns):
+        if found is None:
+            values.append(f"CAST(NULL AS {kind})")
+            continue
+        column, own = quoted(found[0]), found[1]
+        fields.append(f"{column} {'BIGINT' if own == NANOS else own}")
+        shown.append(f"{literal(name)}, {column}")
+        # Division rounds towards zero; times before 1970 must be cut towards the past like all others.
+        value = f"timestamp_micros(({column} - pmod({column}, 1000L)) div 1000L)" if own == NANOS else column
+        if canonical("TIMESTAMP" if own == NANOS else own) != canonical(kind):
+            value = f"try_cast({value} AS {kind})"
+            checks.append((f"{column} IS NOT NULL AND {value} IS NULL", name, kind))
+        values.append(value)
+    return ReadPlan(
+        paths=paths,
+        format="parquet",
+        schema=", ".join(fields),
+        options=tuple(options),
+        values=tuple(values),
+        reason=misfits(checks),
+        raw=f"to_json(named_struct({', '.join(shown)}))",
+    )

@@ -1,0 +1,135 @@
+"""How files of one shape become rows: one reader, one projection, few calls to the JVM.
+
+A *read plan* is all that Spark must be told: the reader's schema and options, one expression for each declared column,
+and two more for rows that do not fit. Formats make read plans (``json_rows``, ``csv_rows``, ``parquet_rows``); this
+module turns them into a DataFrame. The schema is always given, so Spark runs no job to infer one.
+
+Every list (paths, expressions) is sent as one string and split inside the JVM, so the number of calls depends on the
+number of shapes alone. Paths are escaped, never sent with globbing switched off: Spark then reads n files with wildcard
+characters in their names n times each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+Columns = Sequence[tuple[str, str]]
+"""Declared columns: name and type as Spark's DDL."""
+
+RAW = "_punctual_raw"
+"""Where Spark's readers put the text of a record that they cannot parse."""
+
+_GLOB = re.compile(r"([\\\[\]{}*?])")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Files of one shape and the way to read them.
+
+    ``values`` has one expression a declared column; ``reason`` is NULL where the row fits; ``raw`` is what was read.
+    """
+
+    paths: tuple[str, ...]
+    format: str
+    schema: str
+    options: tuple[tuple[str, str], ...]
+    values: tuple[str, ...]
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a look at the files on the driver gave: how to read them, and which cannot be read and why."""
+
+    plans: tuple[ReadPlan, ...]
+    unreadable: tuple[tuple[str, str], ...]
+
+
+def read_plans(spark: SparkSession, plans: Sequence[ReadPlan], columns: Columns) -> DataFrame:
+    """The rows of all plans: declared columns, ``_reason``, ``_raw``, ``_origin``. No Spark job runs."""
+    frames = [_read(spark, plan, columns) for plan in plans]
+    if not frames:
+        nothing = [f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns]
+        extra = [f"CAST(NULL AS STRING) AS {name}" for name in ("_reason", "_raw", "_origin")]
+        return spark.sql(f"SELECT {', '.join(nothing + extra)} WHERE false")
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.union(frame)
+    return DataFrame(whole, spark)
+
+
+def _read(spark: SparkSession, plan: ReadPlan, columns: Columns) -> Any:
+    reader = spark.read._jreader.format(plan.format).schema(plan.schema)
+    for name, value in plan.options:
+        reader = reader.option(name, value)
+    paths = jvm_strings(spark, [f"file:{_GLOB.sub(_escape, path)}" for path in plan.paths])
+    expressions = [
+        *(f"{value} AS {quoted(name)}" for value, (name, _kind) in zip(plan.values, columns)),
+        f"{plan.reason} AS _reason",
+        f"CASE WHEN {plan.reason} IS NOT NULL THEN {plan.raw} END AS _raw",
+        f"{ORIGIN} AS _origin",
+    ]
+    return reader.load(paths).selectExpr(jvm_strings(spark, expressions))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\" + found[0]
+
+
+ORIGIN = (
+    "substring(CASE WHEN locate('%', _metadata.file_path) > 0 "
+    "THEN url_decode(replace(_metadata.file_path, '+', '%2B')) ELSE _metadata.file_path END, 6)"
+)
+"""The file of a row as the feed named it: Spark's is a URI (``file:/a%20b``), whose plus signs mean themselves."""
+
+
+def name_fault(path: str) -> str | None:
+    """Why Spark cannot be given this path, or None."""
+    if ":" in path and _GLOB.search(path):
+        return "Spark reads no path that has both a colon and one of \\ [ ] { } * ?"
+    return None
+
+
+def jvm_strings(spark: SparkSession, values: Sequence[str]) -> Any:
+    """A Java array of strings in three calls; the separator can be in no path and in no expression."""
+    return getattr(spark._jvm, "java.util.regex.Pattern").compile("\0").split("\0".join(values))
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A string in SQL.
+
+    >>> literal("it's")
+    "'it\\\\'s'"
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def misfits(checks: Sequence[tuple[str, str, str]]) -> str:
+    """An expression that names the columns whose value does not fit, or NULL; checks are (condition, name, type)."""
+    if not checks:
+        return "CAST(NULL AS STRING)"
+    facts = [
+        "CASE WHEN " + condition + " THEN " + literal(f'column "{name}" is not {kind}') + " END"
+        for condition, name, kind in checks
+    ]
+    return f"nullif(concat_ws('; ', {', '.join(facts)}), '')"
+
+
+def flag(options: Sequence[tuple[str, str]], name: str, default: str) -> str:
+    """A reader's option; as in Spark its name has no case and the last one wins."""
+    return next((value for key, value in reversed(options) if key.lower() == name.lower()), default)

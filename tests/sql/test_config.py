@@ -1,0 +1,66 @@
+"""Options: defaults, reading, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from punctual.clock import SECOND
+from punctual.config import OPTION_NAMES, Options, duration_us, parse_options
+from punctual.errors import ConfigError
+
+NAMED_BY_THE_LANGUAGE = {
+    "tick", "max_files_per_tick", "idle", "max_ahead", "cadence", "window_merge", "sharing", "qos", "anytime", "epoch",
+    "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
+}
+
+
+def test_every_option_of_the_language_is_there() -> None:
+    assert set(OPTION_NAMES) == NAMED_BY_THE_LANGUAGE
+    assert all(f.metadata["meaning"] and f.metadata["accepts"] for f in fields(Options))
+
+
+def test_defaults() -> None:
+    assert parse_options({}) == Options()
+    options = Options()
+    assert (options.tick_us, options.max_files_per_tick, options.idle_us) == (SECOND, 1000, 10 * SECOND)
+    assert (options.max_ahead_us, options.keep_answers_us) == (86_400 * SECOND, 86_400 * SECOND)
+    assert (options.sharing, options.advance_us, options.risk, options.seed) == (True, None, 0.05, 0)
+    assert (options.epoch_us, options.lead_us, options.rounds_kept) == (300 * SECOND, 30 * SECOND, 64)
+
+
+def test_every_choice_that_is_offered_is_accepted() -> None:
+    for option in fields(Options):
+        accepts = option.metadata["accepts"]
+        if accepts.startswith("one of "):
+            for word in accepts.removeprefix("one of ").split(", "):
+                assert getattr(parse_options({option.metadata["name"]: word.upper()}), option.name) == word
+
+
+@pytest.mark.parametrize(("text", "us"), [
+    ("1 second", SECOND), ("500 ms", 500_000), ("2 minutes", 120 * SECOND), ("3", 3 * SECOND), ("0.25", 250_000),
+    ("1us", 1), (" 2  Weeks ", 14 * 86_400 * SECOND), ("1.5h", 5_400 * SECOND),
+])
+def test_durations(text: str, us: int) -> None:
+    assert duration_us(text) == us
+    assert parse_options({"tick": text}).tick_us == us
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("tick", "0"), ("tick", "-1 second"), ("tick", "1 month"), ("tick", ""), ("tick", "0.1 us"), ("tick", "9" * 40),
+    ("max_files_per_tick", "0"), ("max_files_per_tick", "1.5"), ("risk", "1"), ("risk", "nan"), ("seed", "-1"),
+    ("seed", str(2**63)), ("sharing", "maybe"), ("cadence", "sometimes"), ("advance", "never"), ("rounds_kept", "x"),
+])
+def test_wrong_values_name_what_is_accepted(name: str, value: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_options({name: value})
+    assert caught.value.code == "config.bad-value"
+    assert caught.value.hint is not None
+    assert "accepts" in caught.value.hint
+
+
+def test_an_unknown_option_is_suggested() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_options({"windowmerge": "scan"})
+    assert (caught.value.code, caught.value.hint) == ("config.unknown-option", "did you mean window_merge?")
