@@ -84,8 +84,12 @@ def span_text(duration: Micros) -> str:
     ('90s', '1min', '1500us')
     """
     for size, name in (
-        (UNITS_US["WEEK"], "w"), (UNITS_US["DAY"], "d"), (UNITS_US["HOUR"], "h"),
-        (UNITS_US["MINUTE"], "min"), (SECOND, "s"), (1_000, "ms"),
+        (UNITS_US["WEEK"], "w"),
+        (UNITS_US["DAY"], "d"),
+        (UNITS_US["HOUR"], "h"),
+        (UNITS_US["MINUTE"], "min"),
+        (SECOND, "s"),
+        (1_000, "ms"),
     ):
         if duration and duration % size == 0:
             return f"{duration // size}{name}"

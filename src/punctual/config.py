@@ -30,8 +30,15 @@ AfterRead = Literal["keep", "archive", "delete"]
 
 LONGEST_US: Micros = 2**62
 ABBREVIATIONS = {
-    "US": "MICROSECOND", "MS": "MILLISECOND", "S": "SECOND", "SEC": "SECOND", "MIN": "MINUTE",
-    "H": "HOUR", "HR": "HOUR", "D": "DAY", "W": "WEEK",
+    "US": "MICROSECOND",
+    "MS": "MILLISECOND",
+    "S": "SECOND",
+    "SEC": "SECOND",
+    "MIN": "MINUTE",
+    "H": "HOUR",
+    "HR": "HOUR",
+    "D": "DAY",
+    "W": "WEEK",
 }
 
 

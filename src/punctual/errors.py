@@ -98,9 +98,7 @@ class ProgramErrors(PunctualError):
     """All errors of one program, in the order of their places."""
 
     def __init__(self, errors: Iterable[PunctualError], text: str | None = None) -> None:
-        self.errors: Sequence[PunctualError] = tuple(
-            sorted(errors, key=lambda e: e.span.start if e.span else -1)
-        )
+        self.errors: Sequence[PunctualError] = tuple(sorted(errors, key=lambda e: e.span.start if e.span else -1))
         self.text = text
         first = self.errors[0]
         super().__init__(first.code, first.fact, span=first.span, detail=first.detail, hint=first.hint)

@@ -61,6 +61,17 @@ def test_exact_up_to_an_eighth_of_the_registers(precision: int) -> None:
     assert answer(synopsis, FUNCTION, pa.array(range(limit))) == limit
 
 
+def test_a_full_cell_leaves_its_neighbours_alone() -> None:
+    synopsis = Distinct(5)
+    sizes = [3, 40, 4, 0, 5, 2, 4]
+    values = np.random.default_rng(2).integers(0, 10**9, sum(sizes))
+    cell = np.repeat(np.arange(len(sizes)), sizes)
+    hashes = lift(synopsis, pa.array(values), cell, len(sizes))["hashes"].to_pylist()
+    for c, size in enumerate(sizes):
+        expected = np.sort(hashes_of(pa.array(values[cell == c]))).tolist() if size <= 4 else []
+        assert hashes[c] == expected
+
+
 @pytest.mark.parametrize("precision", [6, 9, 12])
 @pytest.mark.parametrize("fill", [0.2, 1.0, 3.0, 20.0])
 def test_errors_are_as_stated(precision: int, fill: float) -> None:

@@ -72,7 +72,7 @@ CASES = [
     Case("values", pa.decimal128(38, 2), WIDE_DECIMALS, parameters=(2,)),
     *(Case("distinct", *one, parameters=(5,)) for one in TYPES[1:4:2]),
 ]
-some = settings(derandomize=True, deadline=None, max_examples=8, database=None)
+some = settings(derandomize=True, deadline=None, max_examples=6, database=None)
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 

@@ -55,6 +55,11 @@ def test_finite_sums_agree_with_fsum(values: list[float]) -> None:
         ([1.7976931348623157e308] * 2 + [-1.7976931348623157e308], 1.7976931348623157e308),
         ([1.7976931348623157e308] * 2, math.inf),
         ([5e-324] * 3, 1.5e-323),
+        # Halfway between two doubles, to even; a crumb beyond, however far below, decides.
+        ([1.0, 2.0**-53], 1.0),
+        ([1.0, 2.0**-53, 2.0**-64], 1.0 + 2.0**-52),
+        ([1.0, 2.0**-53, 2.0**-1000], 1.0 + 2.0**-52),
+        ([-1.0, -(2.0**-53), 2.0**-1000], -1.0),
         ([math.inf, 1e308, 1e308], math.inf),
         ([math.inf, -math.inf], math.nan),
         ([math.nan, 1.0], math.nan),

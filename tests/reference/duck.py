@@ -92,6 +92,7 @@ def duck_sql(tree: exp.Expression) -> str:
     return tree.transform(_mended).sql(dialect="duckdb")
 
 
+@cache
 def duck_text(text: str) -> str:
     """Spark SQL text as DuckDB's."""
     return duck_sql(parse(text))

@@ -32,10 +32,10 @@ NINE = datetime(2012, 4, 21, 9, 20)
 
 
 def feed_rows(
-    spark: SparkSession, path: Path, format: str, columns: list[tuple[str, str]], *options: tuple[str, str]
+    spark: SparkSession, path: Path, kind: str, columns: list[tuple[str, str]], *options: tuple[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str]]]:
     """Good rows (declared columns), bad rows (reason and raw), unreadable files."""
-    feed = FilesFeed("s", columns, str(path), format, options)
+    feed = FilesFeed("s", columns, str(path), kind, options)
     planned = feed.plan(set(), max_files=10_000)
     assert planned is not None
     frame = feed.read(spark, planned)
@@ -111,7 +111,8 @@ def test_csv_columns_by_name(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_csv_malformed_rows_say_why(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(
-        "ts,sym,qty,px\n2012-04-21 09:20:00,A,1.5,2\nnever,B,x,2\n2012-04-21,C,1\n2012-04-21,D,1,2,3\n2012-04-21,E,1,2\n"
+        "ts,sym,qty,px\n2012-04-21 09:20:00,A,1.5,2\nnever,B,x,2\n2012-04-21,C,1\n"
+        "2012-04-21,D,1,2,3\n2012-04-21,E,1,2\n"
     )
     good, bad, _ = feed_rows(spark, tmp_path, "CSV", TRADES)
     assert [r["sym"] for r in good] == ["E"]
@@ -148,7 +149,8 @@ def test_csv_options(spark: SparkSession, tmp_path: Path) -> None:
 def test_parquet_types_of_the_file(spark: SparkSession, tmp_path: Path) -> None:
     columns = [("ts", "TIMESTAMP"), ("x", "DOUBLE"), ("n", "INT"), ("s", "STRING"), ("d", "DECIMAL(10,2)")]
     at = [datetime(2012, 4, 21, 9, 20, 0, 123456), datetime(1969, 12, 31, 23, 59, 59, 999999)]
-    for number, kind in enumerate([pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ns", "UTC")]):
+    kinds = [pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ns", "UTC")]
+    for number, kind in enumerate(kinds):
         table = pa.table(
             {
                 "TS": pa.array(at, pa.timestamp("us")).cast(pa.timestamp("us", kind.tz)).cast(kind),
@@ -159,10 +161,12 @@ def test_parquet_types_of_the_file(spark: SparkSession, tmp_path: Path) -> None:
             }
         )
         pq.write_table(table, tmp_path / f"{number}.parquet")
+    whole = pa.table({"ts": pa.array([NINE], pa.timestamp("ms")), "x": [1.0], "n": [4], "s": ["5"], "d": [1.25]})
+    pq.write_table(whole, tmp_path / "milliseconds.parquet")
     good, bad, unreadable = feed_rows(spark, tmp_path, "PARQUET", columns)
     assert (bad, unreadable) == ([], [])
-    assert sorted(naive(r["ts"]) for r in good) == sorted(at * 4)
-    assert sorted(r["n"] for r in good if r["n"] is not None) == [0, 1, 2, 3]
+    assert sorted(naive(r["ts"]) for r in good) == sorted(at * 4 + [NINE])
+    assert sorted(r["n"] for r in good if r["n"] is not None) == [0, 1, 2, 3, 4]
     assert {(r["x"], r["s"], r["d"]) for r in good} == {(1.0, "5", Decimal("1.25")), (2.0, "6", Decimal("2.50"))}
 
 
@@ -190,13 +194,13 @@ def test_what_is_called_castable_spark_can_cast(spark: SparkSession) -> None:
     assert len(spark.sql(f"SELECT {casts}").columns) == len(pairs) > 60
 
 
-@pytest.mark.parametrize("format", ["JSON", "CSV", "PARQUET"])
-def test_odd_names_are_read_once_each(spark: SparkSession, tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize("kind", ["JSON", "CSV", "PARQUET"])
+def test_odd_names_are_read_once_each(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     odd = ["plain", "with space", "50%", "%20", "a+b", "x[1]", "x[2]", "{b,c}", "what?", "all*", "back\\slash", "k=v",
            "09:20:00", "日本", "é", "a,b", "#1", "it's", 'say "so"', "new\nline"]  # fmt: skip
     for number, name in enumerate(odd):
         path = tmp_path / name
-        match format:
+        match kind:
             case "JSON":
                 path.write_text(json.dumps({"n": number}) + "\n")
             case "CSV":
@@ -205,7 +209,7 @@ def test_odd_names_are_read_once_each(spark: SparkSession, tmp_path: Path, forma
                 pq.write_table(pa.table({"n": [number]}), path)
     (tmp_path / "_hidden").write_text("{}")
     (tmp_path / ".hidden").write_text("{}")
-    good, bad, unreadable = feed_rows(spark, tmp_path, format, [("n", "BIGINT")])
+    good, bad, unreadable = feed_rows(spark, tmp_path, kind, [("n", "BIGINT")])
     assert sorted(r["n"] for r in good) == list(range(len(odd)))
     assert (bad, unreadable) == ([], [])
 
@@ -217,20 +221,20 @@ def test_a_colon_beside_a_wildcard_is_unreadable_with_a_reason(spark: SparkSessi
     assert "colon" in unreadable[0][1]
 
 
-@pytest.mark.parametrize("format", ["JSON", "CSV", "PARQUET"])
+@pytest.mark.parametrize("kind", ["JSON", "CSV", "PARQUET"])
 def test_reading_runs_no_job_and_calls_do_not_grow_with_files(
-    spark: SparkSession, tmp_path: Path, format: str
+    spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     for number in range(1_000):
         path = tmp_path / f"{number}"
-        match format:
+        match kind:
             case "JSON":
                 path.write_text(json.dumps({"sym": "A", "qty": number}) + "\n")
             case "CSV":
                 path.write_text(f"sym,qty\nA,{number}\n")
             case _:
                 pq.write_table(pa.table({"sym": ["A"], "qty": pa.array([number], pa.int32())}), path)
-    feed = FilesFeed("s", TRADES, str(tmp_path), format)
+    feed = FilesFeed("s", TRADES, str(tmp_path), kind)
     few, many = feed.plan(set(), max_files=2), feed.plan(set(), max_files=1_000)
     assert few is not None
     assert many is not None
@@ -333,7 +337,8 @@ def test_a_streaming_frame_lands_once_per_batch(spark: SparkSession, tmp_path: P
     before = {name: (landed / name).read_bytes() for name in names}
     # The last batch is forgotten by Spark, as after a crash between landing and its commit: it is run again.
     commits = checkpoint / "commits"
-    (commits / "2").unlink()
+    for left in commits.glob("*2*"):
+        left.unlink()
     (source / "3.json").write_text('{"n":3}\n')
     drain()
     assert {name: (landed / name).read_bytes() for name in names} == before

@@ -41,6 +41,8 @@ QUERIES: list[tuple[str, str, str]] = [
     ("bind.two-cadences", f"{COUNT} PERIOD 1 MINUTE FREQUENCY 2 MINUTES", "FREQUENCY 2 MINUTES"),
     ("bind.two-cadences", "SELECT count(*) FROM speed [RANGE 1 MINUTE SLIDE 5 SECONDS] PERIOD 1 MINUTE",
      "PERIOD 1 MINUTE"),
+    ("bind.two-slides", "SELECT count(*) FROM speed [RANGE 1 MINUTE SLIDE 1 SECOND] a, "
+     "rfid [RANGE 1 MINUTE SLIDE 2 SECONDS] b WHERE a.sensor = b.tag", "SLIDE 2 SECONDS"),
     ("bind.no-cadence", COUNT, WINDOW),
     ("bind.no-cadence", "SELECT count(*) FROM speed [NOW]", "[NOW]"),
     ("bind.no-probability", f"SELECT TOP 2 tag FROM rfid {WINDOW} ORDER BY strength DESC PERIOD 1 MINUTE", "TOP 2"),
@@ -67,6 +69,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("bind.bad-ordinal", f"SELECT count(*) FROM speed {WINDOW} GROUP BY 7 PERIOD 1 MINUTE", "7"),
     ("bind.bad-ordinal", f"SELECT count(*) FROM speed {WINDOW} ORDER BY 0 PERIOD 1 MINUTE", "0"),
     ("bind.bad-limit", f"{COUNT} LIMIT 0 PERIOD 1 MINUTE", "0"),
+    ("bind.bad-limit", f"{COUNT} LIMIT -1 PERIOD 1 MINUTE", "-1"),
     ("bind.bad-limit", f"{COUNT} LIMIT 1.5 PERIOD 1 MINUTE", "1.5"),
     ("bind.bad-argument", f"SELECT sum(*) FROM speed {WINDOW} PERIOD 1 MINUTE", "sum(*)"),
     ("bind.bad-argument", f"SELECT sum(lane, kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "sum(lane, kmh)"),
@@ -242,6 +245,11 @@ def test_the_example_of_the_language_page() -> None:
         "detail: a top-k over possible worlds ranks rows that may not exist, so each row needs a probability\n"
         "hint: declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY"
     )
+
+
+def test_a_misspelt_clause_is_suggested() -> None:
+    (error,) = errors(f"{DECLARED}CREATE QUERY q AS {COUNT} PERIODE 1 MINUTE;")
+    assert (error.code, error.hint) == ("parse.syntax", "did you mean PERIOD?")
 
 
 def test_names_that_look_alike_are_suggested() -> None:

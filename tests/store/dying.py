@@ -4,8 +4,8 @@ Every method of ``Files`` is a few *steps* (create, write, sync, rename, ...). T
 the process before it happens (:class:`Crash`), or to find the disk full. What a power cut then leaves is chosen:
 
 - contents written since the last sync of a file are cut to nothing, half or all of what was added;
-- names created, renamed or removed since the last sync of their folder are kept or lost: none, all, only the last, all
-  but the last.
+- of names created, renamed or removed since the last sync of their folder some changes are kept, others lost
+  (``CHOICES``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ import pyarrow as pa
 from punctual.connect.storage import Appender, Bytes
 
 GROWING = {"create", "write", "sync", "rename", "folder"}
+
+
+CHOICES = (
+    slice(0, 0), slice(None), slice(-1, None), slice(None, -1), slice(None, None, 2), slice(1, None, 2)
+)  # none, all, the last, all but the last, every other one
 
 
 class Crash(BaseException):
@@ -66,17 +71,16 @@ class DyingFiles:
     def after_crash(self) -> Iterator[DyingFiles]:
         """Every disk that a power cut may leave, each once."""
         seen = set()
-        for part, choice in product((0.0, 0.5, 1.0), ("none", "all", "last", "not last")):
+        for part, choice in product((0.0, 0.5, 1.0), CHOICES):
             disk = self._left(part, choice)
             key = tuple(sorted((path, node and node.content) for path, node in disk.items()))
             if key not in seen:
                 seen.add(key)
                 yield DyingFiles(disk)
 
-    def _left(self, part: float, choice: str) -> Names:
-        kept = {"none": [], "all": self.pending, "last": self.pending[-1:], "not last": self.pending[:-1]}[choice]
+    def _left(self, part: float, choice: slice) -> Names:
         names = dict(self.durable)
-        for change in kept:
+        for change in self.pending[choice]:
             _apply(names, change)
         left: Names = {}
         for path, node in sorted(names.items()):

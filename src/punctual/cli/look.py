@@ -16,7 +16,9 @@ def check(arguments: argparse.Namespace) -> int:
     text, base = read_program(arguments.program)
     found = look_at(text, base, given_options(arguments.set), judge=True)
     queries, streams = len(found.catalog.queries), len(found.catalog.streams)
-    print(f"{arguments.program}: {queries} queries over {streams} streams, {len(found.plan.units)} shared units: all well")
+    print(
+        f"{arguments.program}: {queries} queries over {streams} streams, {len(found.plan.units)} shared units: all well"
+    )
     return 0
 
 

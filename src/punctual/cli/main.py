@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="punctual", description="Many standing queries over streams, each answered on time, on Spark.", epilog=EPILOG
+        prog="punctual",
+        description="Many standing queries over streams, each answered on time, on Spark.",
+        epilog=EPILOG,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -15,7 +15,9 @@ def read_program(path: str) -> tuple[str, str]:
             return file.read(), os.path.dirname(os.path.abspath(path))
     except OSError as problem:
         raise ParseError(
-            "parse.no-program", f'program "{path}" cannot be read: {problem.strerror}', hint="name a file with SQL in it"
+            "parse.no-program",
+            f'program "{path}" cannot be read: {problem.strerror}',
+            hint="name a file with SQL in it",
         ) from problem
     except UnicodeDecodeError as problem:
         raise ParseError("parse.no-program", f'program "{path}" is not UTF-8 text') from problem

@@ -29,7 +29,6 @@ from punctual.engine.tables import Tables
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, Unit
 from punctual.runtime.backend import Backend
-from punctual.runtime.operators.reduce import from_ipc, to_ipc
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING, Due, due, parts
@@ -98,13 +97,14 @@ class Core:
 
     def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
         """Make this the standing program, at a batch boundary. What still fits of the old one is kept."""
-        former = self._memory
-        if former is None:
+        if self._memory is None:
             newest = self._newest()
             if newest is not None:
                 self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
+        running = self._memory is not None
+        crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
-        self._memory = Memory(standing, self.store.identity.shards)
+        self._memory = Memory(standing, self.store, self.backend, self.options.placement, crowded)
         for name, intake in intakes.items():
             self.intakes[name] = intake
             for planned in self._taken(name):
@@ -113,10 +113,17 @@ class Core:
             self.progress.setdefault(name, Progress())
         self._register()
         self.delivery.claim([query.name for query in standing.catalog.queries.values()])
-        if former is not None:
-            for key, cells in former.export():
-                self._memory.add(key, cells, self.program.units)
-            self._memory.seal(self.progress)
+        if running:
+            self._reload()
+
+    def _reload(self) -> None:
+        """Fill memory from the store, as of the last commit."""
+        base = self.store.base()
+        for manifest in ([base] if base else []) + self.store.manifests():
+            for section in manifest.sections:
+                self.memory.add(section, self.program.units)
+        self.memory.seal(self.progress)
+        self.memory.drop(self.progress)
 
     def _register(self) -> None:
         """Record which queries stand, since when, and from where their windows are covered."""
@@ -189,7 +196,7 @@ class Core:
         base = self.store.base()
         for manifest in ([base] if base else []) + self.store.manifests():
             for section in manifest.sections:
-                self.memory.add(section.unit, from_ipc(self.store.read(section)), self.program.units)
+                self.memory.add(section, self.program.units)
             then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
             self.progress = {**{name: Progress() for name in newest}, **then}
             self.memory.seal(self.progress)
@@ -263,18 +270,15 @@ class Core:
                 after[one["stream"]] = replace(after[one["stream"]], dead=after[one["stream"]].dead + 1)
         return self._settle(batch, planned, after, reduced)
 
-    def _settle(
-        self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced
-    ) -> Settled:
+    def _settle(self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced) -> Settled:
         body = {
             "slices": dict(slices),
             "before": {name: progress.through for name, progress in self.progress.items()},
             **self._body(after),
         }
         manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
-        for (key, data, _cells), section in zip(reduced.sections, manifest.sections):
-            cells = from_ipc(self.store.read(section) if isinstance(data, str) else data)
-            self.memory.add(key, cells, self.program.units)
+        for section in manifest.sections:
+            self.memory.add(section, self.program.units)
         for name, planned in slices.items():
             self.intakes[name].taken(planned)
             self.intakes[name].finish(planned)
@@ -368,9 +372,15 @@ class Core:
 
     def _compact(self, batch: int) -> None:
         """One base in place of all batches so far, all of which are answered."""
-        sections = [(key, to_ipc(cells), cells.num_rows) for key, cells in self.memory.export()]
         taken = {name: intake.to_json() for name, intake in self.intakes.items()}
-        self.store.rebase(batch, {"taken": taken, "slices": {}, **self._body(self.progress)}, sections)
+        body = {"taken": taken, "slices": {}, **self._body(self.progress)}
+        self.store.rebase(batch, body, self.memory.export(batch))
+        named = {self.standing.unit_key(i): unit for i, unit in enumerate(self.standing.plan.units)}
+        if named != self.program.units:  # older units have no cells any more
+            self.program = replace(self.program, number=self.program.number + 1, units=named)
+            self.store.save_program(self.program.number, self.program.to_json())
+        if self.memory.in_shards or self.memory.crowding() != self.memory.crowded:
+            self.install(self.standing, {})
 
     def close(self) -> None:
         """Leave a state that resumes."""

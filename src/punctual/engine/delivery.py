@@ -1,7 +1,7 @@
 """Answers on their way out: first into the log, which is the durable truth, then to the sinks and to whoever listens.
 
-A record of the log is one part of one pass. Its head names batch and part, so that a pass that is run again after a crash
-knows what was answered already, and the wall clock, so that old answers can be forgotten once they are delivered.
+A record of the log is one part of one pass. Its head names batch and part, so that a pass that is run again after a
+crash knows what was answered already, and the wall clock, so that old answers can be forgotten once delivered.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros, SystemClock
@@ -144,7 +143,11 @@ class Engine:
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        queries = [q for name, q in catalog.queries.items() if q.name not in self._types or self._catalog.queries.get(name) is not q]
+        queries = [
+            q
+            for name, q in catalog.queries.items()
+            if q.name not in self._types or self._catalog.queries.get(name) is not q
+        ]
         judged = self._backend.judge(declared, queries, known)
         if judged.errors:
             raise ProgramErrors(judged.errors, text)
@@ -432,5 +435,7 @@ def connect(state: str | None = None, **arguments: Any) -> Engine:
 
 
 def _jvm_died(state: str | None) -> RunError:
-    again = f"start it again with --state {state} to resume" if state else "start it again; without --state nothing is kept"
+    again = (
+        f"start it again with --state {state} to resume" if state else "start it again; without --state nothing is kept"
+    )
     return RunError("run.jvm-died", "the Java process of Spark has died", hint=again)

@@ -183,4 +183,3 @@ def _line(left: str, right: str) -> str:
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
-

@@ -1,7 +1,7 @@
 """A stream's way in: which slice comes next, what was taken already, and what became of it.
 
 An intake is a feed with memory. Slices are JSON, for they are written into the batch's plan and manifest; what was
-taken is rebuilt from them at start. Three kinds: files (a folder, a glob, one file, or rows landed from Python) and rates.
+taken is rebuilt from them at start. Three kinds: files (a folder, a glob, one file), rows landed from Python, rates.
 """
 
 from __future__ import annotations
@@ -226,5 +226,3 @@ def intake_for(stream: Stream, options: Options, folder: str, *, live: bool) -> 
             return LandedIntake(LandedFeed(stream.name, columns, folder), options, folder)
         case _:
             raise FeedError("feed.unknown-source", f'stream "{stream.name}" has a source that cannot be read')
-
-

@@ -1,4 +1,8 @@
-"""The cells of all units on the driver: fed by committed batches, read by passes, carried over a change of program."""
+"""The cells of all units: on the driver while they are few, in the store's shards where they are many.
+
+Fed by committed batches, read by passes, carried over a change of program. Where a unit's cells live is decided when
+the program is installed and when batches are compacted: by the option ``placement``, or by how many cells there are.
+"""
 
 from __future__ import annotations
 
@@ -13,83 +17,161 @@ from punctual.engine.late import LateRows
 from punctual.engine.passes import Asked, kernel_reader
 from punctual.engine.progress import Progress
 from punctual.engine.reduced import late_key
+from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, longest_range, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
 from punctual.plan.shared import Unit
+from punctual.runtime.backend import Backend
+from punctual.runtime.operators.reduce import from_ipc, to_ipc
+from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
+from punctual.runtime.store.manifest import Section
+from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
+
+MANY_CELLS = 2_000_000
+"""Above this a unit's cells stay in the store when placement is left to us."""
+
+SectionBytes = tuple[str, pa.Buffer | str, int]
 
 
 class Memory:
-    """Panes by unit, and those of late rows by stream."""
+    """Cells by unit, and counts of late rows by stream.
 
-    def __init__(self, standing: Standing, shards: int) -> None:
+    ``crowded`` are the keys of units that were found to have too many cells for the driver.
+    """
+
+    def __init__(
+        self, standing: Standing, store: Store, backend: Backend, placement: str, crowded: frozenset[str] = frozenset()
+    ) -> None:
         self._standing = standing
-        self._shards = shards
-        self._panes = [Panes(spec, shards) for spec in standing.specs]
-        self._late = {name: LateRows(spec) for name, spec in standing.late.items()}
+        self._store = store
+        self._backend = backend
+        self._placement = placement
+        self.crowded = crowded
         self._keys = {standing.unit_key(index): index for index in range(len(standing.specs))}
+        shards = store.identity.shards
+        self._panes: dict[int, Panes] = {}
+        self._remote: dict[int, RemotePanes] = {}
+        for key, index in self._keys.items():
+            if placement == "cluster" or (placement == "auto" and key in crowded):
+                self._remote[index] = RemotePanes(standing.specs[index])
+            else:
+                self._panes[index] = Panes(standing.specs[index], shards)
+        self._late = {name: LateRows(spec) for name, spec in standing.late.items()}
 
-    def add(self, key: str, cells: pa.Table, units: Mapping[str, Unit]) -> None:
-        """Cells of a committed batch, kept under this key; ``units`` tells what older keys stand for."""
+    def add(self, section: Section, units: Mapping[str, Unit]) -> None:
+        """The cells of a committed section; ``units`` tells what older keys stand for."""
+        key = section.unit
         if key.startswith("late:"):
             late = self._late.get(key.removeprefix("late:"))
             if late is not None:
-                late.add(cells)
+                late.add(from_ipc(self._store.read(section)))
             return
+        for index in self._readers_of(key, units):
+            if index in self._remote:
+                path = f"{self._store.directory}/{section.file}"
+                self._remote[index].sections.append(Stored(path, section.offset, section.length))
+            else:
+                self._panes[index].add(from_ipc(self._store.read(section)))
+
+    def _readers_of(self, key: str, units: Mapping[str, Unit]) -> list[int]:
         index = self._keys.get(key)
         if index is not None:
-            self._panes[index].add(cells)
-            return
+            return [index]
         old = units.get(key)
         if old is None:
-            return
-        for place, unit in enumerate(self._standing.plan.units):
-            if unit.identity == old.identity and same_meaning(key, self._standing.unit_key(place)):
-                self._panes[place].add(cells)
+            return []
+        return [
+            place
+            for place, unit in enumerate(self._standing.plan.units)
+            if unit.identity == old.identity and same_meaning(key, self._standing.unit_key(place))
+        ]
 
     def seal(self, progress: Mapping[str, Progress]) -> None:
         """No row at or before a stream's completeness will count any more."""
-        for unit, panes in zip(self._standing.plan.units, self._panes):
-            panes.seal(progress[unit.stream.lower()].through)
+        for index, unit in enumerate(self._standing.plan.units):
+            through = progress[unit.stream.lower()].through
+            if index in self._remote:
+                self._remote[index].through = through
+            else:
+                self._panes[index].seal(through)
 
     def answer(self, asked: Sequence[Asked]) -> tuple[list[Answered], list[NDArray[np.int64] | None]]:
-        """Answers and counts of late rows, in the order asked; one call of the kernel a unit."""
-        answered: list[Answered | None] = [None] * len(asked)
-        late: list[NDArray[np.int64] | None] = [None] * len(asked)
+        """Answers and counts of late rows, in the order asked: one call of the kernel a unit, one job for shards."""
+        answered: dict[int, Answered] = {}
+        late: list[NDArray[np.int64] | None] = []
         by_unit: dict[int, list[int]] = {}
         for number, one in enumerate(asked):
             by_unit.setdefault(one.reader.unit, []).append(number)
             counts = self._late[one.reader.query.stream.lower()]
-            late[number] = counts.count(one.due.instants(), one.reader.query.range_us)
+            late.append(counts.count(one.due.instants(), one.reader.query.range_us))
         for unit, numbers in by_unit.items():
-            for number, result in zip(numbers, self._panes[unit].answer([kernel_reader(asked[n]) for n in numbers])):
-                answered[number] = result
-        return [result for result in answered if result is not None], late
+            if unit in self._panes:
+                results = self._panes[unit].answer([kernel_reader(asked[n]) for n in numbers])
+                answered.update(zip(numbers, results))
+        remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
+        if remote:
+            works = tuple(self._remote[u].work([kernel_reader(asked[n]) for n in ns]) for u, ns in remote.items())
+            output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
+            for place, (work, numbers) in enumerate(zip(works, remote.values())):
+                answered.update(zip(numbers, assemble(work, output, place)))
+        return [answered[number] for number in range(len(asked))], late
 
     def drop(self, progress: Mapping[str, Progress]) -> None:
         """Forget panes that no window to come can read."""
-        for index, (unit, panes) in enumerate(zip(self._standing.plan.units, self._panes)):
-            panes.drop(self.horizon(index, progress[unit.stream.lower()]))
+        for index, unit in enumerate(self._standing.plan.units):
+            before = self.horizon(unit, progress[unit.stream.lower()])
+            if index in self._remote:
+                self._remote[index].before = before
+            else:
+                self._panes[index].drop(before)
         for stream, late in self._late.items():
             readers = tuple(r for r in self._standing.plan.readers if r.query.stream.lower() == stream)
             late.drop(progress[stream].through - longest_range(readers))
 
-    def horizon(self, index: int, progress: Progress) -> Micros:
+    @staticmethod
+    def horizon(unit: Unit, progress: Progress) -> Micros:
         """A unit keeps what lies after this."""
         if progress.through == BEGINNING:
             return BEGINNING
-        return progress.through - max(length for length, _step in self._standing.plan.units[index].windows)
+        return progress.through - max(length for length, _step in unit.windows)
 
-    def export(self) -> list[tuple[str, pa.Table]]:
-        """All live cells by key, for a compacted base."""
-        units = [(self._standing.unit_key(i), panes.export()) for i, panes in enumerate(self._panes)]
-        late = [(late_key(stream), late.export()) for stream, late in self._late.items()]
-        return [(key, cells) for key, cells in (*units, *late) if cells is not None and cells.num_rows]
+    def export(self, batch: int) -> list[SectionBytes]:
+        """All live cells by key, for a compacted base; those in shards are merged there, by one job."""
+        found: list[SectionBytes] = []
+        for index, panes in self._panes.items():
+            cells = panes.export()
+            if cells.num_rows:
+                found.append((self._standing.unit_key(index), to_ipc(cells), cells.num_rows))
+        for stream, late in self._late.items():
+            counts = late.export()
+            if counts is not None:
+                found.append((late_key(stream), to_ipc(counts), counts.num_rows))
+        if self._remote:
+            folder = self._store.incoming(batch)
+            works = tuple(remote.merging(folder) for remote in self._remote.values())
+            output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
+            units = list(self._remote)
+            for row in output.to_pylist():
+                assert row["reader"] == MERGED
+                found.append((self._standing.unit_key(units[row["work"]]), row["path"], row["cells"]))
+        return found
+
+    def crowding(self) -> frozenset[str]:
+        """Keys of units that have too many cells for the driver."""
+        full = {self._standing.unit_key(i) for i, panes in self._panes.items() if panes.cells > MANY_CELLS}
+        return self.crowded | full
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether any unit's cells stay in the store."""
+        return bool(self._remote)
 
     @property
     def cells(self) -> int:
-        return sum(panes.cells for panes in self._panes)
+        """Cells on the driver."""
+        return sum(panes.cells for panes in self._panes.values())
 
     @property
     def nbytes(self) -> int:
-        return sum(panes.nbytes for panes in self._panes)
+        return sum(panes.nbytes for panes in self._panes.values())

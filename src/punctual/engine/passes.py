@@ -24,7 +24,7 @@ from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
 from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
-from punctual.runtime.backend import Question, QueryTypes
+from punctual.runtime.backend import QueryTypes, Question
 from punctual.schedule.due import Due
 
 I64 = NDArray[np.int64]
@@ -72,7 +72,11 @@ def _comparison(comparison: Comparison) -> kernel.Comparison:
 
 
 def finish(
-    asked: Sequence[Asked], answered: Sequence[Answered], late: Sequence[I64 | None], evaluate: Evaluate, moment: Moment | None
+    asked: Sequence[Asked],
+    answered: Sequence[Answered],
+    late: Sequence[I64 | None],
+    evaluate: Evaluate,
+    moment: Moment | None,
 ) -> list[AnswerBlock]:
     """Blocks of answers, one a query, in the order of ``asked``."""
     questions = [_question(a, result) for a, result in zip(asked, answered)]
@@ -142,7 +146,9 @@ def _block(
     names = [o.name for o in query.outputs]
     struct = pa.StructArray.from_arrays(outputs, names=names)
     error = _errors(asked, answered, rows, offsets, count)
-    return AnswerBlock(query.name, _table(asked, pa.ListArray.from_arrays(pa.array(offsets), struct), error, late, moment))
+    return AnswerBlock(
+        query.name, _table(asked, pa.ListArray.from_arrays(pa.array(offsets), struct), error, late, moment)
+    )
 
 
 def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
@@ -169,7 +175,9 @@ def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: l
     return pa.array(kept)
 
 
-def _errors(asked: Asked, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int) -> pa.Array:
+def _errors(
+    asked: Asked, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int
+) -> pa.Array:
     """For each answer, the widest half-width of each approximate output, as JSON; null when all is exact."""
     query = asked.reader.query
     widths: dict[str, NDArray[np.float64]] = {}

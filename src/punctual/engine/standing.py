@@ -1,4 +1,4 @@
-"""The program as it stands: catalog, shared plan, types, and how each stream is read. Immutable; a change makes a new one."""
+"""The program as it stands: catalog, shared plan, types, and how each stream is read. A change makes a new one."""
 
 from __future__ import annotations
 
@@ -94,13 +94,9 @@ def stand(
         for name, units in by_stream.items()
         if units
     }
-    return Standing(
-        catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late
-    )
+    return Standing(catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late)
 
 
 def longest_range(readers: tuple[Reader, ...]) -> int:
     """The longest window of the readers."""
     return max((reader.query.range_us for reader in readers), default=0)
-
-

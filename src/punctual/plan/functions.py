@@ -28,7 +28,7 @@ class Laws:
 SYNOPSES: dict[SynopsisKind, Laws] = {
     "rows": Laws(invertible=True),
     "count": Laws(invertible=True),
-    # Integers and decimals could be subtracted; a double-double cannot be: an outlier that left takes its digits along.
+    # Sums are exact integers in limbs, and a range is a difference of running totals, so nothing asks for subtraction.
     "sum": Laws(),
     "moments": Laws(),
     "minimum": Laws(),

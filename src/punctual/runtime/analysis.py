@@ -97,12 +97,16 @@ def judge(
             # What reads a refused relation would only repeat the same complaint.
             name = failed.removeprefix("r:")
             if failed.startswith("r:"):
-                reads = {f"q:{q.name}" for q in queries if name in {q.stream.lower(), *(j.table.lower() for j in q.joins)}}
+                reads = {f"q:{query.name}" for query in queries if name in _relations(query)}
                 items = [item for item in items if item[0] not in reads]
             continue
         types = {key: schema[f"i{number}"].dataType for number, (key, _s, _t) in enumerate(items)}
         break
     return Judged(_collect(queries, shapes, frames, types), tuple(errors))
+
+
+def _relations(query: WindowQuery) -> set[str]:
+    return {query.stream.lower(), *(join.table.lower() for join in query.joins)}
 
 
 def _collect(
@@ -203,6 +207,9 @@ def _refusal(
     span = text.place(start - offsets[at]) or statement
     message = refusal.getMessage() or str(refusal)
     fact = message.split("] ", 1)[-1].split(" SQLSTATE")[0].split("\n")[0].strip().rstrip(".")
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        named = (refusal.getMessageParameters() or {}).get("routineName", "").replace("`", "")
+        fact = f'there is no function "{named}"'
     code = next((ours for theirs, ours in CODES.items() if condition.startswith(theirs)), "bind.refused-by-spark")
     fragment = contexts[0].fragment() if contexts else None
     return at, BindError(

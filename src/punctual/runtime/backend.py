@@ -17,6 +17,7 @@ from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream, Table
 from punctual.runtime.lower import Branch
+from punctual.runtime.operators.shards import AnswerShards
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class Backend(Protocol):
 
     def tick(self, tick: Tick) -> pa.Table:
         """Run the one job of a batch; rows as ``operators.reduce.OUTPUT``."""
+        ...
+
+    def shards(self, operator: AnswerShards) -> pa.Table:
+        """Run one job over all shards of the store; rows as ``operators.shards.OUTPUT``."""
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:

@@ -49,9 +49,7 @@ class _Columns:
         return tuple((name, expression) for expression, name in self.names.items())
 
 
-def branches(
-    stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool]
-) -> tuple[Branch, ...]:
+def branches(stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool]) -> tuple[Branch, ...]:
     """The reads of a stream for its units, the counting one first."""
     shared: list[tuple[int, Unit]] = []
     joins: dict[str, Join] = {}

@@ -225,6 +225,8 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
             gateway = launch_gateway(conf, {"stdout": out, "stderr": subprocess.STDOUT})
             _own = _Own(gateway, folder, log)
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+            # It would print a traceback when the JVM dies; whoever calls the JVM next learns of it anyway.
+            spark.sparkContext._accumulatorServer.handle_error = lambda *_: None
     except Exception as problem:
         # The folder stays: its log is what the message points at.
         started, _own = _own, None

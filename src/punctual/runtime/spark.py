@@ -13,6 +13,8 @@ from punctual.runtime import session
 from punctual.runtime.analysis import judge
 from punctual.runtime.backend import Declared, Judged, Question, Tick
 from punctual.runtime.evaluate import evaluate
+from punctual.runtime.operators import shards
+from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.tick import TableViews, run_tick
 
 
@@ -32,13 +34,22 @@ class SparkBackend:
     def tick(self, tick: Tick) -> pa.Table:
         return run_tick(self.spark, tick, self._slots, self._views)
 
+    def shards(self, operator: AnswerShards) -> pa.Table:
+        numbers = self.spark.range(0, operator.shards, 1, min(operator.shards, self._slots))
+        return numbers.mapInArrow(operator, shards.OUTPUT_DDL).toArrow()
+
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         return evaluate(self.spark, questions)
 
     def table(self, table: Table) -> pa.Table:
-        columns = [(column.name, column.type) for column in table.columns]
+        declared = [(column.name, column.type) for column in table.columns if column.derived is None]
         source = table.source
-        return read_table(self.spark, columns, source.path, source.format, source.options).toArrow()
+        frame = read_table(self.spark, declared, source.path, source.format, source.options)
+        values = [
+            f"`{c.name}`" if c.derived is None else f"CAST(({c.derived}) AS {c.type}) AS `{c.name}`"
+            for c in table.columns
+        ]
+        return frame.selectExpr(*values).toArrow()
 
     def alive(self) -> bool:
         return session.jvm_alive(self.spark)

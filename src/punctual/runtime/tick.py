@@ -74,5 +74,3 @@ def unique_keys(table: pa.Table, columns: tuple[str, ...]) -> bool:
     """Whether no two rows of the table agree on these columns (rows with a NULL there are never found)."""
     keys = table.select(list(columns)).drop_null()
     return bool(keys.num_rows == keys.group_by(list(columns)).aggregate([]).num_rows)
-
-

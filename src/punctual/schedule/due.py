@@ -1,8 +1,8 @@
 """Which instants are due: pure arithmetic over microseconds.
 
-A query answers at multiples of its step, from the first one at or after the stream's smallest accepted event time, after
-what was complete when it was added, and up to what is complete now. The smallest event time may still fall while rows
-come out of order; an instant that was released never depends on it, since rows accepted later lie after it.
+A query answers at multiples of its step, from the first one at or after the stream's smallest accepted event time,
+after what was complete when it was added, and up to what is complete now. The smallest event time may still fall while
+rows come out of order; an instant that was released never depends on it, since rows accepted later lie after it.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _constant(tokens: tuple[Token, ...], expression: Expression, part: tuple[int
         raise _wrong("this must be a plain number", span)
     text = rest[0].text.rstrip("DdLlBb")
     try:
-        return sign * (int(text) if text.isdigit() else float(text))
+        return sign * (int(text) if text.isdecimal() else float(text))
     except ValueError:
         raise _wrong("this must be a plain number", rest[0].span) from None
 

@@ -103,7 +103,7 @@ def reference_of(pieces: Pieces) -> str | None:
     """``k0`` or ``a0`` where an expression is just that."""
     if len(pieces) == 1 and pieces[0].kind == "bound" and pieces[0].text[:2] in ("`k", "`a"):
         name = pieces[0].text.strip("`")
-        return name if name[1:].isdigit() else None
+        return name if name[1:].isdecimal() else None
     return None
 
 

@@ -8,6 +8,7 @@ A conjunct that is NULL drops the row just as one that is false does, so NULL ne
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from math import ceil, floor
 
@@ -26,6 +27,7 @@ OPERATORS: dict[type[exp.Expression], Operator] = {
 }
 MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 INT64 = 2**63
+NUMBER = re.compile(r"(?=\.?[0-9])[0-9]{0,38}\.?[0-9]{0,38}(e[+-]?[0-9]{1,2})?")
 EXACT_DOUBLE = 2**53
 EXACT_FLOAT = 2**24
 
@@ -140,13 +142,12 @@ def _literal(tree: exp.Expression, part: Expression) -> _Value | None:
         plain = sign == 1 and not any("\\" in t.text or len(t.raw) > 1 for t in part.tokens if t.kind == "string")
         return ("string", tree.name) if plain else None
     text = tree.name.lower()
-    try:
-        number = Fraction(text) * sign
-    except (ValueError, ZeroDivisionError):
+    if not NUMBER.fullmatch(text):
         return None
+    number = Fraction(text) * sign
     if "e" in text:
-        return ("double", Fraction(float(number))) if abs(number) < 10**300 else None
-    digits = sum(c.isdigit() for c in text)
+        return ("double", Fraction(float(number)))
+    digits = len(text.replace(".", ""))
     return ("exact", number) if digits <= (18 if "." in text else 38) else None
 
 

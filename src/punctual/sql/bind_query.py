@@ -192,7 +192,7 @@ def _group_expression(group: Expression, select: SelectSyntax, scope: Scope) -> 
 
 
 def _ordinal(expression: Expression, select: SelectSyntax) -> ItemSyntax | None:
-    if len(expression.tokens) != 1 or not expression.tokens[0].text.isdigit():
+    if len(expression.tokens) != 1 or not expression.tokens[0].text.isdecimal():
         return None
     number = int(expression.tokens[0].text)
     if not 1 <= number <= len(select.items):
@@ -254,7 +254,7 @@ def _order(
 def _ordered(
     expression: Expression, binder: AnswerBinder, aliases: Mapping[str, Pieces], selected: list[Pieces]
 ) -> Pieces:
-    if len(expression.tokens) == 1 and expression.tokens[0].text.isdigit():
+    if len(expression.tokens) == 1 and expression.tokens[0].text.isdecimal():
         number = int(expression.tokens[0].text)
         if not 1 <= number <= len(selected):
             raise BindError(

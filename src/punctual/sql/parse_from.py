@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -162,5 +163,8 @@ def _model(cursor: Cursor) -> ModelSyntax:
 
 
 def reject_leftover(cursor: Cursor) -> ParseError:
-    """What to say when a query goes on with something that is no clause."""
-    return cursor.wrong("a clause or the end of the statement", hint="clauses: " + ", ".join(sorted(CLAUSES)))
+    """What to say when a query goes on with something that is no clause; a misspelt one may look like an alias."""
+    words = [w for w in (cursor.peek().word, cursor.peek(-1).word) if w not in CLAUSES | AFTER_FROM]
+    near = [n for word in words for n in difflib.get_close_matches(word, CLAUSES | AFTER_FROM, n=1, cutoff=0.75)]
+    hint = f"did you mean {near[0]}?" if near else "clauses: " + ", ".join(sorted(CLAUSES))
+    return cursor.wrong("a clause or the end of the statement", hint=hint)

@@ -72,13 +72,12 @@ def parse_fit(cursor: Cursor) -> None:
 
 def whole_number(cursor: Cursor, what: str, least: int = 1, code: str = "parse.syntax") -> int:
     """A whole number of at least ``least``, small enough to count rows with."""
-    token = cursor.number(what)
-    digits = token.text
-    if not (digits.isdigit() and len(digits) <= 18 and int(digits) >= least):
-        fact = f"{what} is a whole number of at least {least}"
-        if code.startswith("bind."):
-            raise BindError(code, fact, span=token.span)
-        raise ParseError(code, fact, span=token.span)
+    first = cursor.index
+    negative = cursor.accept("-")
+    digits = cursor.number(what).text
+    if negative or not (digits.isdecimal() and len(digits) <= 18 and int(digits) >= least):
+        fact, span = f"{what} is a whole number of at least {least}", cursor.since(first)
+        raise (BindError if code.startswith("bind.") else ParseError)(code, fact, span=span)
     return int(digits)
 
 

@@ -93,7 +93,7 @@ def _decimal(cursor: Cursor, first: int) -> str:
         if cursor.accept(","):
             digits.append(cursor.number("a scale").text)
         cursor.expect(")")
-        if not all(d.isdigit() and len(d) <= 2 for d in digits):
+        if not all(d.isdecimal() and len(d) <= 2 for d in digits):
             precision = 0
         else:
             precision, scale = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0

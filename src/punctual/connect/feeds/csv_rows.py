@@ -71,7 +71,15 @@ def _header(path: str, options: Sequence[tuple[str, str]]) -> list[str] | None:
         if len(separator) > 1:
             line = next(lines, None)
             return None if line is None else line.rstrip("\r\n").split(separator.replace("\\t", "\t"))
-        rows = csv.reader(lines, delimiter=separator, quotechar=flag(options, "quote", '"') or None)
+        quote = flag(options, "quote", '"')
+        escape = flag(options, "escape", quote)
+        rows = csv.reader(
+            lines,
+            delimiter=separator,
+            quotechar=quote or None,
+            escapechar=escape if escape not in (quote, "") else None,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        )
         return next(rows, None)
 
 
@@ -110,6 +118,11 @@ def _plan(
         format="csv",
         schema=", ".join([*(f"`_c{place}` STRING" for place in range(width)), f"{raw} STRING"]),
         options=(
+            # A quote inside quotes is doubled, as everything but Spark writes it.
+            ("escape", flag(options, "quote", '"')),
+            # A parser lives until its task ends, and a task reads hundreds of files: with the default of a million
+            # characters for each, a thousand small files need more than a gigabyte.
+            ("inputBufferSize", "16384"),
             *options,
             ("header", "true" if has_header else "false"),
             ("enforceSchema", "true"),

@@ -19,18 +19,21 @@ def inspect_json(files: Sequence[FileRef], columns: Columns, options: Sequence[t
     paths = tuple(ref.path for ref in files if ref.path not in faults)
     raw = quoted(RAW)
     # Only for malformed records: a field that is there in the text and not in the row is one that did not fit.
-    checks = [
-        (quoted(name) + f" IS NULL AND get_json_object({raw}, " + literal(f"$['{name}']") + ") IS NOT NULL", name, kind)
-        for name, kind in columns
-        if "'" not in name
-    ]
+    checks = [(_lost(name, raw), name, kind) for name, kind in columns if "'" not in name]
+    # A constant here would let Spark prove the reason from the record alone and prune columns after all.
+    unparsed = f"concat('not a JSON object', substring({raw}, 1, 0))"
     plan = ReadPlan(
         paths=paths,
         format="json",
         schema=", ".join([*(f"{quoted(name)} {kind}" for name, kind in columns), f"{raw} STRING"]),
         options=(*options, ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", RAW)),
         values=tuple(quoted(name) for name, _kind in columns),
-        reason=f"CASE WHEN {raw} IS NOT NULL THEN coalesce({misfits(checks)}, 'not a JSON object') END",
+        reason=f"CASE WHEN {raw} IS NOT NULL THEN coalesce({misfits(checks)}, {unparsed}) END",
         raw=raw,
     )
     return Inspection((plan,) if paths else (), tuple(faults.items()))
+
+
+def _lost(name: str, raw: str) -> str:
+    path = literal(f"$['{name}']")
+    return f"{quoted(name)} IS NULL AND get_json_object({raw}, {path}) IS NOT NULL"

@@ -1,7 +1,9 @@
 """Rows that no file holds yet: given from Python, or by a streaming DataFrame. They are landed as files first.
 
 A file lands whole: written under a name that feeds ignore, flushed to the disk, then renamed to ``<sequence>.json`` or
-``<sequence>.parquet``. Landing the same sequence again replaces the file by one with the same rows, so a repeat after a crash is harmless.
+``<sequence>.parquet``. Landing the same sequence again replaces the file by one with the same rows, so a repeat after a
+crash is harmless.
+
 Rows given as dicts or tuples become JSON lines, because a bad value is then one malformed row and not a failed call;
 tables (Arrow, pandas) become Parquet. Rows are encoded in C (orjson); only a row that JSON proper cannot hold, with a
 NaN or a huge integer, takes the slower way.

@@ -18,6 +18,7 @@ Invariants: integers are compared as integers (beyond 2**53 too), floats as floa
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,7 +108,7 @@ def conjunction(band: Band, comparisons: Sequence[Comparison]) -> Bools:
 def _around(band: Band, value: Any) -> tuple[Bools, Bools, Bools]:
     """Numbers certainly below, equal to and above a constant (labels: unequal counts as above)."""
     numbers = np.arange(size(band))
-    place = int(np.searchsorted(np.array(band.cuts, dtype=object), value))
+    place = bisect_left(band.cuts, value)
     is_cut = place < len(band.cuts) and band.cuts[place] == value
     nothing = np.zeros(numbers.size, dtype=np.bool_)
     if band.kind == "label":

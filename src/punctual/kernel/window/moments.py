@@ -9,7 +9,7 @@ The textbook formula ``n * sum(x*x) - sum(x)**2`` loses everything to cancellati
 integers: it is evaluated exactly, is never negative, and is rounded once before it is divided. So a variance depends on
 the set of values alone, however far from zero they lie, and no intermediate square overflows.
 
-Cost: some ten nanoseconds a row; a finished cell of w limbs costs ``4 * w * w`` multiplications.
+Cost: twenty to sixty nanoseconds a row; a finished cell of w limbs costs ``4 * w * w`` multiplications.
 Oracle: ``tests/oracles/aggregates.py``.
 """
 

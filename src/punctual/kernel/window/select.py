@@ -97,11 +97,14 @@ def expand(block: Block, truths: NDArray[np.bool_]) -> Expansion:
     np.add.at(holders, run_last + 1, -1)
     holders = np.cumsum(holders)[:-1]
     heads = _heads(block.group, block.lo)
-    expanded = int(holders[dense_number].sum())
-    searched = run_first.size * max(1, heads.size - 1) * (1 + int(np.log2(block.lo.size / max(1, heads.size - 1) + 1)))
-    if searched <= expanded:
+    if _cheaper_to_search(run_first.size, heads.size - 1, len(block), int(holders[dense_number].sum())):
         return Expansion(*_search(heads, dense_number, run_selection, run_first, run_last), None)
     return Expansion(*_hand_out(heads, dense_number, run_selection, run_first, run_last, holders, truths.shape[0]))
+
+
+def _cheaper_to_search(runs: int, panes: int, cells: int, handed_out: int) -> bool:
+    """Whether binary searches of all runs in all (group, pane) are fewer steps than handing out cells."""
+    return runs * panes * (1 + int(np.log2(1 + cells / max(1, panes)))) <= handed_out
 
 
 @compiled

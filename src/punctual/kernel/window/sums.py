@@ -12,7 +12,7 @@ Invariants
 Integers beyond int64, and decimals beyond the result's precision, give NULL; doubles are rounded once, to nearest.
 A decimal average is rounded half up at the result's scale, from the exact quotient.
 
-Cost: some five nanoseconds a row. Oracle: ``tests/oracles/aggregates.py``.
+Cost: some ten nanoseconds a row. Oracle: ``tests/oracles/aggregates.py``.
 """
 
 from __future__ import annotations

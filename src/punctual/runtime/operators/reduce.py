@@ -167,7 +167,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _times(table: pa.Table) -> NDArray[np.int64]:
-    times: NDArray[np.int64] = table.column("_t").combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    times: NDArray[np.int64] = table.column("_t").to_numpy().astype(np.int64, copy=False)
     return times
 
 

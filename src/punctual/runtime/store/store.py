@@ -30,7 +30,8 @@ Invariants
 - What no manifest names is garbage: removed at open, and after a rebase where its batch is committed.
 - One process owns the directory (``lock.py``); a mutex lets one thread commit while another reads.
 
-A commit is one data file and one manifest however many units there are: four syncs, five with dead letters.
+A commit is one data file and one manifest however many units there are: four syncs, two more with
+dead letters, one more for each file of a task and one for their folder.
 """
 
 from __future__ import annotations

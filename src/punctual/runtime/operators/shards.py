@@ -1,0 +1,122 @@
+"""Answers from shards of the store: the driver's kernel, called by Spark tasks where a unit's cells are too many.
+
+A task gets shard numbers, reads the cells of its shards from the store's files (mapped, so only its own pages are
+touched), and answers the readers from them. Groups never span shards, so the driver has only to put the shards'
+rows side by side. The same task can merge its cells into one file, which is how such units are compacted.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from punctual.kernel.window.panes import Answered, Panes
+from punctual.kernel.window.spec import Reader, UnitSpec
+from punctual.runtime.operators.reduce import from_ipc, to_ipc
+
+OUTPUT = pa.schema(
+    [
+        ("work", pa.int32()),
+        ("reader", pa.int32()),
+        ("cells", pa.int64()),
+        ("payload", pa.binary()),
+        ("path", pa.string()),
+    ]
+)
+OUTPUT_DDL = "work INT, reader INT, cells BIGINT, payload BINARY, path STRING"
+MERGED = -1
+"""In place of a reader: the merged cells of a shard, in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Cells of a committed batch: a stretch of a file."""
+
+    path: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardWork:
+    """One unit's part: its cells, how far they are sealed and dropped, and who asks.
+
+    With ``merge_into`` the cells are merged into files of that folder instead.
+    """
+
+    spec: UnitSpec
+    sections: tuple[Stored, ...]
+    through: int
+    before: int
+    readers: tuple[Reader, ...]
+    merge_into: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerShards:
+    """The operator; input batches have one column of shard numbers."""
+
+    works: tuple[ShardWork, ...]
+    shards: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for shard in batch.column(0).to_pylist():
+                for number, work in enumerate(self.works):
+                    yield from self._shard(number, work, shard)
+
+    def _shard(self, number: int, work: ShardWork, shard: int) -> Iterator[pa.RecordBatch]:
+        if not work.spec.keys and shard != 0:
+            return
+        panes = Panes(work.spec, self.shards)
+        for section in work.sections:
+            cells = read_stored(section)
+            own = cells.filter(pc.equal(cells.column("shard"), shard))
+            if own.num_rows:
+                panes.add(own)
+        panes.seal(work.through)
+        panes.drop(work.before)
+        if work.merge_into is not None:
+            merged = panes.export()
+            if merged.num_rows:
+                yield _row(number, MERGED, merged.num_rows, None, _write(work.merge_into, to_ipc(merged)))
+            return
+        for place, answered in enumerate(panes.answer(work.readers)):
+            if answered.instant.size:
+                yield _row(number, place, panes.cells, to_ipc(answered_table(answered)), None)
+
+
+def read_stored(section: Stored) -> pa.Table:
+    """The cells of a section; the file stays mapped as long as they live."""
+    with pa.memory_map(section.path) as file:
+        whole = file.read_buffer()
+    return from_ipc(whole.slice(section.offset, section.length))
+
+
+def answered_table(answered: Answered) -> pa.Table:
+    """An answer as a table: instant, keys, values, errors (those that are always exact have none)."""
+    columns: dict[str, pa.Array] = {"instant": pa.array(answered.instant)}
+    columns |= {f"k{i}": key for i, key in enumerate(answered.keys)}
+    columns |= {f"v{i}": value for i, value in enumerate(answered.values)}
+    columns |= {f"e{i}": error for i, error in enumerate(answered.errors) if error is not None}
+    return pa.table(columns)
+
+
+def _row(work: int, reader: int, cells: int, payload: pa.Buffer | None, path: str | None) -> pa.RecordBatch:
+    values = (work, reader, cells, None if payload is None else memoryview(payload), path)
+    return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
+
+
+def _write(folder: str, payload: pa.Buffer) -> str:
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{uuid.uuid4().hex}.arrow")
+    with open(path, "wb") as file:
+        file.write(payload)
+        file.flush()
+        os.fsync(file.fileno())
+    return path

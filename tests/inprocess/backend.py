@@ -1,0 +1,114 @@
+"""The data plane without a JVM: DuckDB evaluates expressions, the very same operator reduces the rows.
+
+For tests of everything around Spark: the engine, the store, the kernels. Rows are dealt out to partitions by a seeded
+shuffle, so whatever depends on how rows are cut or ordered shows here first. What Spark alone can mean (its casts, its
+functions, its types) is tested on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from punctual.connect.feeds.slices import FileSlice
+from punctual.plan.query import Join, WindowQuery
+from punctual.plan.relation import Stream, Table
+from punctual.runtime.backend import Declared, Judged, Question, SliceWork, Tick
+from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.operators import shards
+from punctual.runtime.operators.reduce import OUTPUT, Reduce
+from punctual.runtime.operators.shards import AnswerShards
+from tests.inprocess.judge import judge
+from tests.inprocess.landed import read_landed
+from tests.reference.duck import arrow_type, connect, duck_text
+
+THROUGH, HORIZON = 7_000_000_000_000_000_001, 7_000_000_000_000_000_002
+
+
+class InProcess:
+    """Implements ``runtime.backend.Backend``.
+
+    Parameters
+    ----------
+    partitions : int
+        How many tasks a branch of a tick has.
+    seed : int
+        Of the shuffle that deals rows out to them.
+    """
+
+    def __init__(self, partitions: int = 1, seed: int = 0) -> None:
+        self._partitions = partitions
+        self._random = np.random.default_rng(seed)
+        self._duck = connect()
+
+    def judge(
+        self, relations: Sequence[Declared], queries: Sequence[WindowQuery], known: Sequence[Stream | Table]
+    ) -> Judged:
+        return judge(self._duck, relations, queries, known)
+
+    def tick(self, tick: Tick) -> pa.Table:
+        batches: list[pa.RecordBatch] = []
+        for work in tick.work:
+            stream = work.branches[0].stream
+            columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
+            files = FileSlice.from_json(work.slice).files
+            self._duck.register("_slice", read_landed([file.path for file in files], columns))
+            for branch in work.branches:
+                batches += self._reduce(tick, work, branch)
+        return pa.Table.from_batches(batches, OUTPUT)
+
+    def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
+        views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
+        # Translated once a branch: the bounds, which change with every batch, are filled in afterwards.
+        text = duck_text(branch_sql(branch, "_slice", views, THROUGH, HORIZON))
+        text = text.replace(str(THROUGH), str(work.complete_through)).replace(str(HORIZON), str(work.horizon))
+        rows = self._duck.sql(text).to_arrow_table()
+        late = work.late if branch.counted else None
+        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted)
+        dealt = self._random.integers(0, self._partitions, rows.num_rows)
+        found: list[pa.RecordBatch] = []
+        for part in range(self._partitions):
+            chosen = rows.take(self._random.permutation(np.flatnonzero(dealt == part)))
+            found += operator(chosen.to_batches())
+        return found
+
+    def _view(self, join: Join, table: pa.Table) -> str:
+        name = f"_table_{join.alias}"
+        columns = [*(f"{join.alias}.{column}" for column in table.column_names), f"{join.alias}."]
+        flag = pa.array(np.ones(table.num_rows, bool))
+        self._duck.register(name, pa.Table.from_arrays([*table.columns, flag], names=columns))
+        return name
+
+    def shards(self, operator: AnswerShards) -> pa.Table:
+        numbers = self._random.permutation(operator.shards)
+        batches = [pa.record_batch({"id": pa.array([number])}) for number in numbers]
+        return pa.Table.from_batches(operator(batches), shards.OUTPUT)
+
+    def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
+        replies = []
+        for question in questions:
+            self._duck.register("_question", pa.table(dict(question.columns)))
+            columns = ", ".join(f"{duck_text(f'({text})')} AS c{n}" for n, text in enumerate(question.expressions))
+            table = self._duck.sql(f"SELECT {columns} FROM _question").to_arrow_table()
+            replies.append(
+                [table.column(n).combine_chunks().cast(t) for n, t in enumerate(question.types)]
+            )
+        return replies
+
+    def table(self, table: Table) -> pa.Table:
+        types = {column.name: arrow_type(column.type) for column in table.columns}
+        options = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""])
+        found = pa.csv.read_csv(table.source.path, convert_options=options)
+        return found.select(list(types))
+
+    def alive(self) -> bool:
+        return True
+
+    def pid(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        self._duck.close()

@@ -1,0 +1,95 @@
+"""Types of queries without Spark: expressions by DuckDB, aggregates by Spark's rules written down here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+
+from punctual.plan.query import Aggregate, WindowQuery
+from punctual.plan.relation import Stream, Table
+from punctual.runtime.backend import Declared, Judged, QueryTypes
+from tests.reference.duck import duck_text, types_of
+
+TIME = pa.timestamp("us", tz="UTC")
+TYPES: dict[tuple[WindowQuery, Stream | Table, tuple[Stream | Table, ...]], QueryTypes] = {}
+"""What was judged before: a program that is resumed at every step is judged again each time."""
+
+
+def judge(
+    connection: duckdb.DuckDBPyConnection,
+    relations: Sequence[Declared],
+    queries: Sequence[WindowQuery],
+    known: Sequence[Stream | Table],
+) -> Judged:
+    """The types of all queries; what is wrong with one is raised as DuckDB says it."""
+    every = {r.name.lower(): r for r in (*known, *(d.relation for d in relations))}
+    found = {}
+    for query in queries:
+        tables = tuple(every[join.table.lower()] for join in query.joins)
+        known_types = TYPES.get((query, every[query.stream.lower()], tables))
+        if known_types is None:
+            known_types = _types(connection, query, every[query.stream.lower()], tables)
+            TYPES[query, every[query.stream.lower()], tables] = known_types
+        found[query.name] = known_types
+    return Judged(found, ())
+
+
+def _types(
+    connection: duckdb.DuckDBPyConnection, query: WindowQuery, stream: Stream | Table, tables: Sequence[Stream | Table]
+) -> QueryTypes:
+    rows = _frame(stream, "")
+    for number, (join, joined) in enumerate(zip(query.joins, tables)):
+        table = _frame(joined, f"{join.alias}.")
+        rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({table}) AS j{number}"
+    keys = _described(connection, [key.row for key in query.keys], rows)
+    written = [a.argument for a in query.aggregates if a.argument is not None]
+    of = iter(_described(connection, written, rows))
+    arguments = tuple(next(of) if a.argument is not None else None for a in query.aggregates)
+    aggregates = tuple(result_type(a, t) for a, t in zip(query.aggregates, arguments))
+    names = [*(f"k{i}" for i in range(len(keys))), *(f"a{i}" for i in range(len(aggregates))), "at"]
+    answer = pa.table({n: pa.nulls(0, t) for n, t in zip(names, (*keys, *aggregates, TIME))})
+    connection.register("_answer_types", answer)
+    over = "SELECT * FROM _answer_types"
+    outputs = _described(connection, [o.expression for o in query.outputs], over)
+    order = _described(connection, [o.expression for o in query.order], over)
+    return QueryTypes(tuple(keys), aggregates, tuple(outputs), tuple(order))
+
+
+def _frame(relation: Stream | Table, prefix: str) -> str:
+    """An empty relation in Spark SQL, its columns named with a prefix."""
+    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{prefix}{c.name}`" for c in relation.columns if c.derived is None)
+    derived = "".join(
+        f", CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in relation.columns if c.derived is not None
+    )
+    return f"SELECT *{derived} FROM (SELECT {plain}) AS empty"
+
+
+def _described(connection: duckdb.DuckDBPyConnection, expressions: Sequence[str], over: str) -> list[pa.DataType]:
+    if not expressions:
+        return []
+    columns = ", ".join(f"({text}) AS c{number}" for number, text in enumerate(expressions))
+    return types_of(connection, duck_text(f"SELECT {columns} FROM ({over}) AS source"))
+
+
+def result_type(aggregate: Aggregate, argument: pa.DataType | None) -> pa.DataType:
+    """The type that Spark gives to an aggregate.
+
+    >>> result_type(Aggregate("sum", "`x`"), pa.decimal128(10, 2))
+    Decimal128Type(decimal128(20, 2))
+    """
+    match aggregate.function:
+        case "count" | "count_if" | "approx_count_distinct":
+            return pa.int64()
+        case "sum" | "avg" if pa.types.is_decimal(argument):
+            more, scale = (10, 0) if aggregate.function == "sum" else (4, 4)
+            return pa.decimal128(min(38, argument.precision + more), argument.scale + scale)
+        case "sum":
+            return pa.float64() if pa.types.is_floating(argument) else pa.int64()
+        case "avg" | "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
+            return pa.float64()
+        case "approx_percentile" if isinstance(aggregate.parameters[0], tuple):
+            return pa.list_(argument)
+        case _:
+            return argument
