@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from punctual.errors import InternalError
 from punctual.kernel.window import panes as panes_module
-from punctual.kernel.window import selections
+from punctual.kernel.window import selections, series
 from punctual.kernel.window.layout import covers, progressions_for
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.panes import Answered, Panes
@@ -183,11 +183,23 @@ def instants_of(question: Question, through: int, after: int = -120) -> list[int
 def test_every_window_of_every_reader_is_right(
     rows: list[Row], questions: list[Question], keys: tuple[str, ...], data: st.DataObject
 ) -> None:
-    """Rows arrive out of order, in batches and partitions; panes are sealed, answered and dropped as time goes on."""
+    """Rows arrive out of order, in batches and partitions; panes are sealed, answered and dropped as time goes on.
+
+    Arrays are merged as soon as there are two or three of them, so that every merge is met.
+    """
+    few = data.draw(st.integers(1, 3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series, "MOST_LEVELS", few)
+        patch.setattr(panes_module, "MOST_BLOCKS", few)
+        patch.setattr(panes_module, "MOST_OPEN", few)
+        live_through(rows, questions, keys, data)
+
+
+def live_through(rows: list[Row], questions: list[Question], keys: tuple[str, ...], data: st.DataObject) -> None:
     spec = spec_for(questions, keys)
     panes = Panes(spec, 4)
     panes.add(cells_of([], spec))
-    stops = [*sorted(data.draw(st.lists(st.integers(-60, 210), max_size=3))), 220]
+    stops = [*sorted(data.draw(st.lists(st.integers(-60, 210), max_size=8))), 220]
     longest = max(q.range_us for q in questions)
     answered_to = -120
     left = list(rows)
@@ -222,6 +234,7 @@ def test_nothing_depends_on_batches_partitions_or_shards(
         one.add(part)
     assert content(one.export()) == content(whole)
     one.seal(220)
+    assert one.cells == whole.num_rows
     answers = [flat(a) for a in one.answer(readers)]
     assert content(one.export()) == content(whole)
     reloaded = Panes(spec, 4)
@@ -328,7 +341,7 @@ def test_memory_and_arrays_stay_flat(monkeypatch: pytest.MonkeyPatch) -> None:
     panes = Panes(spec, 4)
     where: list[Selection] = [selection(spec.bands, ("load", ">", (0,))), selection(spec.bands, ("load", "<", (0,)))]
     sizes = []
-    for i in range(400):
+    for i in range(250):
         at = 10 * (i + 1)
         panes.add(cells_of([row(at - 5, place=f"p{i}"), row(at - 3, place="q", load=i)], spec))
         panes.seal(at)
@@ -341,7 +354,7 @@ def test_memory_and_arrays_stay_flat(monkeypatch: pytest.MonkeyPatch) -> None:
             (key, value) for key, value in sorted(rows_now) if value > 0
         ]
         panes.drop(at - 20)
-        if i % 100 == 99:
+        if i % 50 == 49:
             levels = sum(len(series.levels) for series in panes._selections.series)
             sizes.append((panes.cells, levels, len(panes._groups), len(panes._selections._numbers)))
             assert panes.cells < 100

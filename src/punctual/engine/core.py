@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.connect.answers import AnswerBlock
@@ -19,7 +20,8 @@ from punctual.engine.delivery import Delivery
 from punctual.engine.intake import Intake
 from punctual.engine.isolate import Culprits, reason
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, Moment, finish
+from punctual.engine.passes import Asked, Moment, apart, finish
+from punctual.engine.places import explain_stop, first_failing
 from punctual.engine.progress import Progress
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
@@ -28,7 +30,7 @@ from punctual.engine.state import ProgramState, QueryState
 from punctual.engine.tables import Tables
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, Unit
-from punctual.runtime.backend import Backend
+from punctual.runtime.backend import Backend, Question
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING, Due, due, parts
@@ -151,9 +153,14 @@ class Core:
             horizon = progress.through - max(length for length, _step in old.windows)
         return QueryState(key, progress.through, covered_from(reader, unit, old, horizon, progress.greatest))
 
-    def stopped(self) -> frozenset[str]:
-        """Queries that failed and no longer run."""
-        return frozenset(name for name, query in self.program.queries.items() if query.stopped is not None)
+    def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
+        """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
+        declared = {q.name: query_key(q) for q in (catalog.queries.values() if catalog is not None else ())}
+        return frozenset(
+            name
+            for name, query in self.program.queries.items()
+            if query.stopped is not None and declared.get(name, query.key) == query.key
+        )
 
     def replan(self, left_out: frozenset[str]) -> Standing:
         """The standing program without these queries and those that were stopped before."""
@@ -165,15 +172,19 @@ class Core:
             stopped=self.stopped() | left_out,
         )
 
-    def _stop(self, queries: Sequence[tuple[str, str]]) -> None:
-        """Take failed queries out of the program; the others go on."""
-        if not queries:
+    def _alone(self, query: WindowQuery) -> Standing:
+        """A program of this query only, for trying it."""
+        catalog = replace(self.standing.catalog, queries={query.name.lower(): query})
+        return stand(catalog, self.standing.types, self.tables.content, sharing=True)
+
+    def _mark(self, failed: Sequence[tuple[str, str]]) -> None:
+        """Queries that failed stay stopped, also after a crash: recorded before anything rests on it."""
+        if not failed:
             return
-        for name, why in queries:
+        for name, why in failed:
             self.program = self.program.stop(name, why)
-            self._report(f'query "{name}" was stopped: {why}')
+            self._report(why)
         self.store.save_program(self.program.number, self.program.to_json())
-        self.install(self.replan(frozenset()), {})
 
     # -- recovery ----------------------------------------------------------------------------------
 
@@ -250,7 +261,9 @@ class Core:
         return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
 
     def _reduce(self, work: Slices) -> Reduced:
-        reading = Reading(self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan)
+        reading = Reading(
+            self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan, self._alone
+        )
         culprits = Culprits()
         if any(planned is not None for planned in work.slices.values()):
             reduced, culprits = reading.reduce(self.standing, work)
@@ -258,7 +271,9 @@ class Core:
             reduced = Reduced()
         for stream, path, why in culprits.files:
             self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
-        self._stop(culprits.queries)
+        if culprits.queries:
+            self._mark(culprits.queries)
+            self.install(self.replan(frozenset()), {})
         return reduced
 
     def _commit(self, batch: int, planned: Mapping[str, Any], reduced: Reduced) -> Settled:
@@ -328,45 +343,60 @@ class Core:
         """Answer everything that is due after this batch; parts through ``skip`` are answered already."""
         released = self._clock.now()
         ready = self._due(self.progress)
-        failed: list[tuple[str, str]] = []
+        failed: set[str] = set()
         count = 0
         for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
             if part <= skip:
                 continue
-            names = {name for name, _why in failed}
-            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in names]
-            blocks = self._answer([a for a in asked if a.due.count], released, failed)
+            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in failed]
+            blocks, problems = self._answer([a for a in asked if a.due.count], released)
+            self._mark(problems)
+            failed |= {name for name, _why in problems}
             if blocks:
                 count += self.delivery.deliver(batch, part, blocks)
         self._answered = {name: p.through for name, p in self.progress.items()}
         self.memory.drop(self.progress)
-        self._stop(failed)
+        if failed:
+            self.install(self.replan(frozenset()), {})
         return count
 
     def _asked(self, reader: Reader, instants: Due) -> Asked:
         name = reader.query.name
         return Asked(reader, self.standing.types[name], instants, self.program.queries[name].covered_from)
 
-    def _answer(self, asked: list[Asked], released: Micros, failed: list[tuple[str, str]]) -> list[AnswerBlock]:
+    def _answer(self, asked: list[Asked], released: Micros) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
+        """Blocks of answers, and the queries that failed with the reason."""
         if not asked:
-            return []
+            return [], []
         answered, late = self.memory.answer(asked)
         moment = Moment(released, self._clock.now()) if self._judged else None
         try:
-            return finish(asked, answered, late, self.backend.evaluate, moment)
+            return finish(asked, answered, late, self.backend.evaluate, moment), []
         except Exception:
             if not self.backend.alive():
                 raise
         # Some query's expressions fail: answer each by itself, and stop those that fail.
         blocks: list[AnswerBlock] = []
+        failed: list[tuple[str, str]] = []
         for one, result, lacking in zip(asked, answered, late):
             try:
                 blocks += finish([one], [result], [lacking], self.backend.evaluate, moment)
             except Exception as problem:
                 if not self.backend.alive():
                     raise
-                failed.append((one.reader.query.name, reason(problem)))
-        return blocks
+                query = one.reader.query
+                place = first_failing(apart(one, result), self._evaluation_fails)
+                failed.append((query.name, explain_stop(query, place, reason(problem))))
+        return blocks, failed
+
+    def _evaluation_fails(self, question: Question) -> Exception | None:
+        try:
+            self.backend.evaluate([question])
+        except Exception as problem:
+            if not self.backend.alive():
+                raise
+            return problem
+        return None
 
     # -- upkeep ------------------------------------------------------------------------------------
 

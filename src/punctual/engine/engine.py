@@ -163,7 +163,7 @@ class Engine:
             self._types,
             core.tables.content,
             sharing=core.options.sharing,
-            stopped=core.stopped(),
+            stopped=core.stopped(catalog),
         )
         intakes = {
             name: intake_for(stream, core.options, core.store.feed_folder(name), live=self._live)

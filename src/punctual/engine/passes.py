@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros
 from punctual.connect.answers import AnswerBlock
+from punctual.engine.places import Place
 from punctual.kernel.window import spec as kernel
 from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
@@ -102,6 +103,20 @@ def _question(asked: Asked, answered: Answered) -> Question | None:
     if not columns:
         columns = {"at": _instants(asked, answered)}
     return Question(tuple(e for e, _t in expressions), tuple(t for _e, t in expressions), columns)
+
+
+def apart(asked: Asked, answered: Answered) -> list[tuple[Place, Question]]:
+    """What Catalyst evaluates for the query, an expression at a time."""
+    whole = _question(asked, answered)
+    if whole is None:
+        return []
+    query = asked.reader.query
+    places = [Place(f'column "{o.name}"', o.span) for o in query.outputs if o.reference is None]
+    if query.having is not None:
+        places.append(Place("HAVING", query.having_span))
+    places += [Place("ORDER BY", o.span) for o in query.order if _plain(o.expression) is None]
+    singles = zip(places, whole.expressions, whole.types)
+    return [(place, Question((text,), (data_type,), whole.columns)) for place, text, data_type in singles]
 
 
 def _plain(expression: str) -> str | None:

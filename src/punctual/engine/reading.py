@@ -9,13 +9,18 @@ from typing import Any
 from punctual.clock import Micros
 from punctual.engine.intake import Intake
 from punctual.engine.isolate import Culprits, find, reason
+from punctual.engine.places import explain_stop, first_failing, row_pieces
 from punctual.engine.progress import Progress
 from punctual.engine.reduced import Reduced, gather, letter
 from punctual.engine.standing import Standing
 from punctual.errors import RunError
 from punctual.kernel.window.spec import UnitSpec
+from punctual.plan.query import WindowQuery
 from punctual.runtime.backend import Backend, SliceWork, Tick
 from punctual.runtime.store.store import Store
+
+PATIENCE = 1
+"""How often a job that failed is tried again when each of its parts succeeds by itself: a worker may have died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,14 @@ class Reading:
     progress: Mapping[str, Progress]
     replan: Callable[[frozenset[str]], Standing]
     """The standing program with only these queries left out."""
+    alone: Callable[[WindowQuery], Standing]
+    """A program of this query only."""
 
     def reduce(self, standing: Standing, work: Slices) -> tuple[Reduced, Culprits]:
         """The batch, reduced, and whom it was run without."""
         files: tuple[tuple[str, str, str], ...] = ()
         queries: tuple[tuple[str, str], ...] = ()
+        patience = PATIENCE
         while True:
             try:
                 output = self.backend.tick(self._tick(standing, work))
@@ -59,8 +67,9 @@ class Reading:
                 if not self.backend.alive():
                     raise
                 found = self._culprits(standing, work)
-                if not found:
+                if not found and not patience:
                     raise _unexplained(problem) from problem
+                patience -= not found
                 files += found.files
                 queries += found.queries
                 work = work.without(self.intakes, found.files)
@@ -101,7 +110,13 @@ class Reading:
         def queries_fail(some: Sequence[str]) -> Exception | None:
             return self.fails(self.replan(everyone - frozenset(some)), work)
 
-        return Culprits(queries=tuple(find(sorted(everyone), queries_fail)))
+        found = find(sorted(everyone), queries_fail)
+        return Culprits(queries=tuple((name, self._explained(standing, work, name, why)) for name, why in found))
+
+    def _explained(self, standing: Standing, work: Slices, name: str, why: str) -> str:
+        query = standing.catalog.queries[name.lower()]
+        place = first_failing(row_pieces(query), lambda piece: self.fails(self.alone(piece), work))
+        return explain_stop(query, place, why)
 
     def fails(self, standing: Standing, work: Slices) -> Exception | None:
         """What goes wrong when this is tried, if anything does."""

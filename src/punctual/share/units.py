@@ -82,7 +82,10 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
         rsd = aggregate.parameters[0] if aggregate.parameters else DEFAULT_RSD
         assert isinstance(rsd, int | float)
         parameters = (round(1e6 * rsd),)
-    return UnitSynopsis(kind, aggregate.argument, parameters, aggregate.ignore_nulls)
+    argument = aggregate.argument
+    if aggregate.function == "count_if":
+        argument = f"CASE WHEN {argument} THEN 1 END"
+    return UnitSynopsis(kind, argument, parameters, aggregate.ignore_nulls)
 
 
 def _reader(query: WindowQuery, index: int, unit: Unit) -> Reader:

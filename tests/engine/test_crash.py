@@ -1,0 +1,173 @@
+"""The engine on a file system that dies: whenever it dies, the resumed run's answers are those of an undisturbed one.
+
+The whole program runs in process (parser, planner, kernels, store, answer log, JSONL sink) over ``tests/store/dying.py``.
+A crash loses or tears what was not synced; then a new engine on what is left finishes the story. Every answer must be
+there once, in the log and in the sink's file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from punctual.clock import ManualClock
+from punctual.connect.answers import AnswerBlock
+from punctual.engine.engine import Engine
+from tests.cqt.play import NOW_US
+from tests.inprocess.backend import InProcess
+from tests.store.dying import Crash, DyingFiles
+
+PROGRAM = """
+CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 1 SECOND, truck STRING, kmh DOUBLE) FROM FEED;
+CREATE QUERY fast AS
+SELECT truck, count(*) AS n, avg(kmh) AS mean FROM gps [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE kmh > 10 GROUP BY truck;
+CREATE QUERY whole AS SELECT sum(kmh) / count(*) AS each, last(kmh) AS l FROM gps [RANGE 6 SECONDS SLIDE 3 SECONDS];
+"""
+BATCHES = (
+    [(1.0, "A", 20.0), (2.0, "B", 30.5), (3.0, "A", 5.0)],
+    [(5.0, "C", 40.0), (2.5, "A", 0.1), (0.5, "late", 99.0)],
+    [(9.0, "B", 0.2), (8.5, "B", 70.0)],
+    [(12.0, "A", 0.3), (12.5, "A", 0.3), (20.0, "B", 80.0)],
+)
+ADVANCE_US = 25_000_000
+
+
+@dataclass(slots=True)
+class Story:
+    """The life of one state: batches are fed and ticked in order, then the stream is advanced and ended.
+
+    What happens outside (rows are landed) is remembered, so that a resumed run goes on where the dead one stopped.
+    """
+
+    folder: Path
+    files: DyingFiles
+    backend: InProcess
+    fed: int = 0
+    advanced: bool = False
+    lines: list[str] = field(default_factory=list)
+
+    def live(self) -> None:
+        """Run to the end, or to the crash."""
+        # Rows are landed on the real disk, outside the file system that dies.
+        (self.folder / "state" / "feeds" / "gps").mkdir(parents=True, exist_ok=True)
+        engine = Engine(
+            state=str(self.folder / "state"),
+            out=str(self.folder / "out"),
+            live=False,
+            clock=ManualClock(NOW_US),
+            backend=lambda: _Kept(self.backend),
+            files=self.files,
+        )
+        try:
+            engine.sql(PROGRAM)
+            engine.open()
+            while engine.tick() is not None:
+                pass
+            while self.fed < len(BATCHES):
+                engine.feed("gps", [{"t": at, "truck": truck, "kmh": kmh} for at, truck, kmh in _rows(self.fed)])
+                self.fed += 1
+                engine.tick()
+            engine.advance({"gps": ADVANCE_US})
+            engine.end()
+            self.lines = [repr((block.query, row)) for block in engine.records() for row in _rows_of(block)]
+            engine.close()
+        except Crash:
+            with contextlib.suppress(Crash):
+                engine.close()
+            raise
+
+    def written(self) -> dict[str, bytes]:
+        """What the sink's files hold."""
+        out = str(self.folder / "out")
+        return {name: self.files.read(f"{out}/{name}") for name in self.files.listing(out) if name.endswith(".jsonl")}
+
+
+class _Kept:
+    """One data plane for many engines: closing it is nobody's business here."""
+
+    def __init__(self, backend: InProcess) -> None:
+        self._backend = backend
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def close(self) -> None:
+        pass
+
+
+def _rows(batch: int) -> Iterator[tuple[str, str, float]]:
+    for seconds, truck, kmh in BATCHES[batch]:
+        yield f"1970-01-01T00:00:{seconds:06.3f}Z", truck, kmh
+
+
+def _rows_of(block: AnswerBlock) -> list[dict[str, Any]]:
+    return list(block.table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[InProcess]:
+    backend = InProcess(partitions=2)
+    yield backend
+    backend.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(backend: InProcess, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    # The same paths in every story, so that everything but the crash is the same.
+    story = Story(tmp_path_factory.mktemp("life"), DyingFiles(), backend)
+    story.live()
+    return story
+
+
+def _crashed(undisturbed: Story, folder: Path, step: int) -> None:
+    """Die at that step of the file system, and live on from each of some disks that it may have left."""
+    dead = Story(folder, DyingFiles(die_at=step), undisturbed.backend)
+    with pytest.raises(Crash):
+        dead.live()
+    disks = list(dead.files.after_crash())
+    resumed = Story(folder, disks[step % len(disks)], undisturbed.backend, dead.fed)
+    resumed.live()
+    assert resumed.lines == undisturbed.lines
+    assert resumed.written() == undisturbed.written()
+
+
+def test_the_story_answers(undisturbed: Story) -> None:
+    assert len(undisturbed.lines) == len(set(undisturbed.lines)) > 15
+    assert set(undisturbed.written()) == {"fast.jsonl", "whole.jsonl"}
+    assert sum(text.count(b"\n") for text in undisturbed.written().values()) == len(undisturbed.lines)
+
+
+def test_crash_at_some_steps(undisturbed: Story, tmp_path: Path) -> None:
+    for step in range(2, undisturbed.files.steps, 5):
+        _crashed(undisturbed, tmp_path / str(step), step)
+
+
+@pytest.mark.long
+def test_crash_at_every_step(undisturbed: Story, tmp_path: Path) -> None:
+    for step in range(1, undisturbed.files.steps):
+        _crashed(undisturbed, tmp_path / str(step), step)
+
+
+def test_crash_while_resuming(undisturbed: Story, tmp_path: Path) -> None:
+    """A second crash, during recovery from the first."""
+    for first in range(40, undisturbed.files.steps, 60):
+        folder = tmp_path / str(first)
+        dead = Story(folder, DyingFiles(die_at=first), undisturbed.backend)
+        with pytest.raises(Crash):
+            dead.live()
+        for second in (2, 9, 23):
+            disk = next(iter(dead.files.after_crash()))
+            disk.die_at = second
+            again = Story(folder, disk, undisturbed.backend, dead.fed)
+            with pytest.raises(Crash):
+                again.live()
+            dead = again
+        resumed = Story(folder, next(iter(dead.files.after_crash())), undisturbed.backend, dead.fed)
+        resumed.live()
+        assert resumed.lines == undisturbed.lines
+        assert resumed.written() == undisturbed.written()
