@@ -11,10 +11,13 @@ from punctual.cli.program_file import given_options, read_program
 from punctual.cli.terminal import Screen
 from punctual.engine.engine import Engine
 from punctual.engine.look import look_at
+from punctual.errors import PlanError
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run until the input ends (``--once``) or until asked to stop; the state resumes."""
+    if arguments.web is not None:
+        raise PlanError("plan.not-yet", "--web is not there yet", hint="punctual status --state DIR shows how far a run is")
     text, base = read_program(arguments.program)
     options = given_options(arguments.set)
     look = look_at(text, base, options, judge=False)

@@ -71,7 +71,7 @@ class Core:
         self.store = store
         self.options = options
         self.delivery = Delivery(store, clock, options.keep_answers_us)
-        self.tables = Tables(backend.table)
+        self.tables = Tables(backend.table, report)
         self.intakes: dict[str, Intake] = {}
         self.progress: dict[str, Progress] = {}
         found = store.program()

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from punctual.catalog import Catalog
-from punctual.clock import SECOND, Clock, Micros, SystemClock
+from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import parse_options
 from punctual.connect.answers import AnswerBlock
 from punctual.connect.feeds.landed import land, write_rows
@@ -30,9 +30,10 @@ from punctual.connect.storage import Files, PosixFiles
 from punctual.engine.core import Core, Settled, end_of_input
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
-from punctual.engine.pace import Pace
+from punctual.engine.loop import Loop
 from punctual.engine.standing import stand
 from punctual.errors import BindError, ProgramErrors, RunError
+from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.runtime.backend import Backend, Declared, QueryTypes
@@ -96,14 +97,14 @@ class Engine:
         self._files = files or PosixFiles()
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
-        self._texts: dict[str, str] = {}
-        self._spans: dict[str, Declared] = {}
+        self._written: list[tuple[list[Declared], list[WindowQuery], str]] = []
+        """What each text declared, until the data plane has judged it."""
         self._types: dict[str, QueryTypes] = {}
         self._temporary: str | None = None
         self._lock: StateLock | None = None
         self._core: Core | None = None
         self._backend: Backend | None = None
-        self._landings: list[Any] = []
+        self._landings: dict[str, Any] = {}
         self._mutex = threading.RLock()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
@@ -128,26 +129,19 @@ class Engine:
 
     def _adopt(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
         parse_options({**catalog.options, **self._options})
+        new = [query for name, query in catalog.queries.items() if self._catalog.queries.get(name) is not query]
         if self._core is not None:
-            self._judge(catalog, declared, text)
+            self._judge(catalog, declared, new, text)
             self._install(catalog)
         self._catalog = catalog
-        for one in declared:
-            self._spans[one.relation.name.lower()] = one
-        for name in catalog.queries:
-            self._texts.setdefault(name, text)
+        self._written.append((declared, new, text))
 
-    def _judge(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
-        """Ask the data plane about what is new; raise all it finds."""
+    def _judge(self, catalog: Catalog, declared: list[Declared], queries: list[WindowQuery], text: str) -> None:
+        """Ask the data plane about what is new; raise all it finds, placed in the text that said it."""
         assert self._backend is not None
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        queries = [
-            q
-            for name, q in catalog.queries.items()
-            if q.name not in self._types or self._catalog.queries.get(name) is not q
-        ]
         judged = self._backend.judge(declared, queries, known)
         if judged.errors:
             raise ProgramErrors(judged.errors, text)
@@ -195,7 +189,7 @@ class Engine:
                 raise BindError("bind.unknown-column", f'stream "{name}" has no column "{event_time}"')
             self._adopt(self._catalog.with_stream(stream), [Declared(stream)], "")
             folder = core.store.feed_folder(name.lower())
-            self._landings.append(land(frame, folder, os.path.join(core.store.directory, "landing", name.lower())))
+            self._landings[name] = land(frame, folder, os.path.join(core.store.directory, "landing", name.lower()))
 
     def feed(self, name: str, rows: Any) -> None:
         """Give rows to a stream FROM FEED: dicts, tuples in declared order, a pandas DataFrame or an Arrow table.
@@ -247,7 +241,9 @@ class Engine:
                     core.delivery.sinks["jsonl"] = JsonLinesSink(self._files, self._out, replace=self._state is None)
                 core.delivery.sinks |= self._sinks
                 self._core = core
-                self._judge(self._catalog, list(self._spans.values()), next(iter(self._texts.values()), ""))
+                standing = set(map(id, self._catalog.queries.values()))
+                for declared, queries, text in self._written:
+                    self._judge(self._catalog, declared, [q for q in queries if id(q) in standing], text)
                 self._install(self._catalog)
                 core.recover()
             except BaseException:
@@ -281,30 +277,19 @@ class Engine:
     def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
         """Read what is there to its end and answer all that is due."""
         self.open()
-        pace = Pace(self._speed, self._clock)
-        while not self._stopping.is_set():
-            settled = self.tick(limit=pace.limit())
-            if settled is None:
-                break
-            pace.after(self._opened().progress)
-            if progress is not None:
-                progress(settled)
-        if not self._stopping.is_set():
-            settled = self.end()
-            if settled is not None and progress is not None:
-                progress(settled)
+        self._loop(progress).once(self._speed)
 
     def start(self) -> None:
         """Run in a thread until ``stop``."""
         self.open()
         self._stopping.clear()
-        self._thread = threading.Thread(target=self._loop, name="punctual", daemon=True)
+        self._thread = threading.Thread(target=self._run_aside, name="punctual", daemon=True)
         self._thread.start()
 
     def run(self, progress: Callable[[Settled], None] | None = None) -> None:
         """Run in this thread until ``request_stop``."""
         self.open()
-        self._live_loop(progress)
+        self._loop(progress).live()
 
     def request_stop(self) -> None:
         """Let the loop end after the batch that it is at."""
@@ -328,44 +313,22 @@ class Engine:
             problem, self._problem = self._problem, None
             raise problem
 
-    def _loop(self) -> None:
+    def _run_aside(self) -> None:
         try:
-            self._live_loop(None)
+            self._loop(None).live()
         except BaseException as problem:
             self._problem = problem
 
-    def _live_loop(self, progress: Callable[[Settled], None] | None) -> None:
-        spoke: dict[str, Micros] = {}
-        started = self._clock.monotonic()
-        while not self._stopping.is_set():
-            began = self._clock.monotonic()
-            with self._mutex:
-                core = self._opened()
-                if not core.backend.alive():
-                    raise _jvm_died(self._state)
-                before = {name: p.accepted for name, p in core.progress.items()}
-                settled = core.tick()
-                for name, p in core.progress.items():
-                    if p.accepted != before.get(name, 0):
-                        spoke[name] = self._clock.monotonic()
-                quiet = self._quiet(core, spoke, started)
-                if quiet and core.releases(quiet):
-                    settled = core.advance(quiet) or settled
-                pause = core.options.tick_us
-            if settled is not None and progress is not None:
-                progress(settled)
-            busy = self._clock.monotonic() - began
-            self._stopping.wait(max(0, pause - busy) / SECOND)
+    def _loop(self, progress: Callable[[Settled], None] | None) -> Loop:
+        told = progress or (lambda settled: None)
+        return Loop(self._opened(), self._mutex, self._clock, self._stopping, told, self._watch_landings)
 
-    def _quiet(self, core: Core, spoke: Mapping[str, Micros], started: Micros) -> dict[str, Micros]:
-        """Streams that were silent for ``idle``, and through when they are complete by the wall clock."""
-        idle = core.options.idle_us
-        now = self._clock.monotonic()
-        through = {}
-        for name, stream in self._catalog.streams.items():
-            if now - spoke.get(name, started) >= idle:
-                through[name] = self._clock.now() - stream.watermark_us - idle
-        return through
+    def _watch_landings(self) -> None:
+        """A foreign stream that failed ends alone; its rows so far stay."""
+        for name, landing in list(self._landings.items()):
+            if not landing.isActive:
+                del self._landings[name]
+                self._report(f'stream "{name}" has ended: {landing.exception() or "its source has no more rows"}')
 
     def close(self) -> None:
         """Leave a state that resumes; a temporary one is removed."""
@@ -373,10 +336,10 @@ class Engine:
             self._release()
 
     def _release(self) -> None:
-        for landing in self._landings:
+        for landing in self._landings.values():
             with contextlib.suppress(Exception):
                 landing.stop()
-        self._landings = []
+        self._landings = {}
         core, self._core = self._core, None
         backend, self._backend = self._backend, None
         try:
@@ -432,10 +395,3 @@ class Engine:
 def connect(state: str | None = None, **arguments: Any) -> Engine:
     """An engine, not yet started: ``sql``, ``feed``, ``start``, ``answers``, ``stop``."""
     return Engine(state, **arguments)
-
-
-def _jvm_died(state: str | None) -> RunError:
-    again = (
-        f"start it again with --state {state} to resume" if state else "start it again; without --state nothing is kept"
-    )
-    return RunError("run.jvm-died", "the Java process of Spark has died", hint=again)

@@ -24,21 +24,18 @@ class Pace:
         """How many files the next batch may take from a stream; None for as many as the option says."""
         return None if self._speed is None else self._files
 
-    def after(self, progress: Mapping[str, Progress]) -> None:
-        """A batch was answered: wait until its last event time comes, or catch up."""
+    def ahead(self, progress: Mapping[str, Progress]) -> Micros:
+        """A batch was answered: how long to wait until its last event time comes; 0 when there is some to catch up."""
         if self._speed is None:
-            return
+            return 0
         times = [p.greatest for p in progress.values() if p.greatest is not None]
         if not times:
-            return
+            return 0
         now = self._clock.monotonic()
         if self._origin is None:
             least = min(p.least for p in progress.values() if p.least is not None)
             self._origin = (now, least)
         started, least = self._origin
         ahead = int((max(times) - least) / self._speed) - (now - started)
-        if ahead > 0:
-            self._files = 1
-            self._clock.sleep(ahead)
-        else:
-            self._files = min(2 * self._files, 1 << 20)
+        self._files = 1 if ahead > 0 else min(2 * self._files, 1 << 20)
+        return max(0, ahead)

@@ -1,4 +1,8 @@
-"""Static tables: read once, read again when their files change."""
+"""Static tables: read once, read again when their files change.
+
+A changed table counts from the next batch on. One that cannot be read any more (gone, half written, broken) stays as it
+was and says so, once for each state of its files; a program never starts with a table that cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -9,52 +13,60 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from punctual.connect.feeds.files import table_hash
+from punctual.engine.isolate import reason
 from punctual.plan.relation import Table
 
 Signature = tuple[tuple[str, int, int], ...]
 
 
 class Tables:
-    """The tables of a program by lower-case name, with a hash of their content for the journal."""
+    """The tables of a program by lower-case name, with a hash of their content for the manifest."""
 
-    def __init__(self, read: Callable[[Table], pa.Table]) -> None:
+    def __init__(self, read: Callable[[Table], pa.Table], report: Callable[[str], None]) -> None:
         self._read = read
+        self._report = report
         self._declared: dict[str, Table] = {}
         self._signatures: dict[str, Signature] = {}
         self.content: dict[str, pa.Table] = {}
         self.hashes: dict[str, str] = {}
 
     def declare(self, tables: Mapping[str, Table]) -> None:
-        """These tables are part of the program; new ones are read."""
-        for name, table in tables.items():
-            if self._declared.get(name) != table:
-                self._declared[name] = table
-                self._signatures.pop(name, None)
-        self.refresh()
+        """These tables are part of the program; new ones are read, and none counts when one of them cannot be."""
+        new = {name: table for name, table in tables.items() if self._declared.get(name) != table}
+        found = {name: (_signature(table), table_hash(table.source.path), self._read(table)) for name, table in new.items()}
+        for name, (signature, content_hash, content) in found.items():
+            self._signatures[name], self.hashes[name], self.content[name] = signature, content_hash, content
+        self._declared |= new
 
     def refresh(self) -> bool:
         """Read what changed on disk; whether anything did. Looking costs a stat a file."""
         changed = False
         for name, table in self._declared.items():
-            signature = _signature(table.source.path)
+            signature = _signature(table)
             if self._signatures.get(name) == signature:
                 continue
-            content_hash = table_hash(table.source.path)
-            if self.hashes.get(name) != content_hash:
-                self.content[name] = self._read(table)
-                self.hashes[name] = content_hash
-                changed = True
             self._signatures[name] = signature
+            try:
+                content_hash = table_hash(table.source.path)
+                if self.hashes[name] != content_hash:
+                    self.content[name], self.hashes[name] = self._read(table), content_hash
+                    changed = True
+            except Exception as problem:
+                self._report(f'table "{table.name}" changed and cannot be read, so it stays as it was: {reason(problem)}')
         return changed
 
 
-def _signature(path: str) -> Signature:
+def _signature(table: Table) -> Signature:
+    path = table.source.path
     if os.path.isdir(path):
         paths = [entry.path for entry in os.scandir(path)]
     else:
         paths = [path] if os.path.exists(path) else glob.glob(path)
     found = []
     for name in sorted(paths):
-        status = os.stat(name)
+        try:
+            status = os.stat(name)
+        except FileNotFoundError:
+            continue
         found.append((name, status.st_size, status.st_mtime_ns))
     return tuple(found)

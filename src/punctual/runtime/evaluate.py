@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from punctual.runtime.backend import Question
+from punctual.runtime.parameters import parametrised
 
 LOCAL_ROWS = 5_000
 """Above this a job that returns Arrow is cheaper than rows that are unpickled one by one."""
@@ -23,6 +24,7 @@ Shape = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
 def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa.Array]]:
     """One list of arrays a question, in its order."""
+    questions = [parametrised(question) for question in questions]
     results: list[list[pa.Array]] = [[] for _ in questions]
     shapes: dict[Shape, list[int]] = {}
     for number, question in enumerate(questions):

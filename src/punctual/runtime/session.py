@@ -89,6 +89,7 @@ JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLA
 class _Own:
     """What this process started and therefore ends."""
 
+    spark: SparkSession
     gateway: JavaGateway
     folder: Path
     log: Path
@@ -128,7 +129,7 @@ def stop(spark: SparkSession) -> None:
     """Stop the context and its JVM and remove its scratch folder; a shared context is left running."""
     global _own
     own = _own
-    if own is None or SparkContext._gateway is not own.gateway or spark.sparkContext._gateway is not own.gateway:
+    if own is None or spark is not own.spark:
         return
     _own = None
     if _process_alive(own.gateway):
@@ -223,15 +224,13 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
     try:
         with open(log, "ab") as out, _environment(scrubbed(os.environ, java)):
             gateway = launch_gateway(conf, {"stdout": out, "stderr": subprocess.STDOUT})
-            _own = _Own(gateway, folder, log)
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
             # It would print a traceback when the JVM dies; whoever calls the JVM next learns of it anyway.
             spark.sparkContext._accumulatorServer.handle_error = lambda *_: None
     except Exception as problem:
         # The folder stays: its log is what the message points at.
-        started, _own = _own, None
-        if started is not None:
-            _end_jvm(started.gateway)
+        if SparkContext._gateway is not None:
+            _end_jvm(SparkContext._gateway)
         _forget_jvm()
         raise EnvironmentFault(
             "session.failed",
@@ -239,6 +238,7 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
             detail=_last_words(problem, log),
             hint=f"the whole log: {log}",
         ) from problem
+    _own = _Own(spark, gateway, folder, log)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return spark
 

@@ -52,7 +52,13 @@ class SparkBackend:
         return frame.selectExpr(*values).toArrow()
 
     def alive(self) -> bool:
-        return session.jvm_alive(self.spark)
+        # A process that is ending closes its sockets before it is gone, and a context may stop in a JVM that lives on.
+        if not session.jvm_alive(self.spark):
+            return False
+        try:
+            return not self.spark.sparkContext._jsc.sc().isStopped()
+        except Exception:
+            return False
 
     def pid(self) -> int | None:
         return session.jvm_pid(self.spark)

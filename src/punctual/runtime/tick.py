@@ -54,19 +54,19 @@ class TableViews:
     """Views of static tables, one for each join, remade when the table's content changes."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[str, str], tuple[int, str]] = {}
+        self._made: dict[tuple[str, str], tuple[pa.Table, str]] = {}
 
     def view(self, spark: SparkSession, join: Join, table: pa.Table) -> str:
         key = (join.table.lower(), join.alias)
         made = self._made.get(key)
-        if made is None or made[0] != id(table):
+        if made is None or made[0] is not table:
             name = f"_table_{len(self._made)}" if made is None else made[1]
             # A join on NULL finds nothing; the flag column says that a row was found.
             columns = [*(f"{join.alias}.{c}" for c in table.column_names), f"{join.alias}."]
             flag = pa.array([True] * table.num_rows, pa.bool_())
             flagged = pa.Table.from_arrays([*table.columns, flag], names=columns)
             spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(name)
-            made = self._made[key] = (id(table), name)
+            made = self._made[key] = (table, name)
         return made[1]
 
 
