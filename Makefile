@@ -14,6 +14,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing Punctual and what it needs into $(VENV) (once, about two minutes)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "compiling the kernels (once)"
+	@$(BIN)/python -m punctual.kernel.warm
 	@touch $(STAMP)
 
 setup: $(STAMP) ## a virtual environment in .venv with everything pinned

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from tests.cqt.case import Case
 from tests.cqt.cells import duration
-from tests.cqt.play import DATA, DAY_US, NOW_US, Advance, End, Play, Restart, Statement, Target, Tick
+from tests.cqt.play import DATA, DAY_US, NOW_US, Advance, End, Feed, Play, Restart, Statement, Target, Tick
 from tests.reference.judge import Answer, Reference
 
 
@@ -16,9 +13,6 @@ class ReferenceTarget:
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
-
-    def feed(self, stream: str, rows: Sequence[dict[str, Any]]) -> None:
-        self.reference.feed(stream, rows)
 
     def answers(self, query: str) -> list[Answer]:
         return self.reference.answers(query)
@@ -47,6 +41,8 @@ def play_reference(play: Play) -> None:
                 case Statement(text, errors):
                     if not errors:
                         reference.statement(text)
+                case Feed(stream, rows):
+                    reference.feed(stream, rows)
                 case Tick():
                     reference.tick()
                 case Advance(through):

@@ -34,6 +34,12 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Feed:
+    stream: str
+    rows: Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     pass
 
@@ -55,13 +61,11 @@ class Restart:
     pass
 
 
-Request = Statement | Tick | Advance | End | Restart
+Request = Statement | Feed | Tick | Advance | End | Restart
 
 
 class Target(Protocol):
-    """What runs a case."""
-
-    def feed(self, stream: str, rows: Sequence[dict[str, Any]]) -> None: ...
+    """What runs a case, as its expectations see it."""
 
     def answers(self, query: str) -> list[Answer]:
         """All answers of a query so far, oldest first."""
@@ -107,7 +111,7 @@ class Play:
         fed = False
         for block in self.case.blocks:
             if block.directive == "feed":
-                target.feed(self._own(block.words[1]), self._rows(block))
+                yield Feed(self._own(block.words[1]), self._rows(block))
                 fed = True
                 continue
             if fed or block.directive == "tick":
@@ -151,7 +155,7 @@ class Play:
         header, *lines = (cells.split(line) for line in block.body)
         rows = []
         for line in lines:
-            assert len(line) == len(header), f"{self.case.path.name}:{block.line + 1}: {line} has not {len(header)} cells"
+            assert len(line) == len(header), f"{self.case.path.name}:{block.line + 1}: {line} does not fit the header"
             row = {name: cells.value(token, stream.type_of(name)) for name, token in zip(header, line)}
             rows.append({name: cell for name, cell in row.items() if cell is not cells.MISSING})
         return rows
@@ -173,21 +177,22 @@ class Play:
                 found = [[line] for line in target.explain(" ".join(block.words).upper()).splitlines()]
             case _:
                 return
+        lines = cells.table(found) if block.directive != "explain" else [line for (line,) in found]
         if self.accept:
-            self.bodies[block.line] = cells.table(found) if block.directive != "explain" else [row[0] for row in found]
+            self.bodies[block.line] = lines
             return
-        expected = [cells.split(line) for line in block.body] if block.directive != "explain" else [[x] for x in block.body]
+        expected = [cells.split(line) if block.directive != "explain" else [line] for line in block.body]
         if not _same(expected, found, self.case.tolerance):
             raise Mismatch(
                 f"{self.case.path.name}:{block.line + 1}: {' '.join(block.words)}\nexpected\n"
                 + "\n".join("    " + line for line in block.body)
                 + "\nfound\n"
-                + "\n".join("    " + line for line in cells.table(found))
+                + "\n".join("    " + line for line in lines)
             )
 
 
 def answer_table(answers: Sequence[Answer], block: Block) -> list[list[str]]:
-    """Answers as rows of tokens under a header; ``complete`` and ``late_rows`` only when the block's header has them."""
+    """Answers as rows of tokens; ``complete`` and ``late_rows`` only when the header of the block has them."""
     stated = cells.split(block.body[0]) if block.body else ["at"]
     extra = [name for name in ("complete", "late_rows") if name in stated]
     if not answers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from punctual.clock import EPOCH, ManualClock
 from punctual.connect.answers import AnswerBlock
@@ -14,11 +13,10 @@ from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.runtime.backend import Backend
 from tests.cqt.case import Case
-from tests.cqt.play import DATA, NOW_US, Advance, End, Mismatch, Play, Request, Restart, Statement, Tick
+from tests.cqt.play import DATA, NOW_US, Advance, End, Feed, Mismatch, Play, Request, Restart, Statement, Tick
 from tests.reference.judge import Answer
 
 MakeBackend = Callable[[], Backend]
-STATEMENT, TICK, OTHER = range(3)
 
 
 class EngineTarget:
@@ -36,9 +34,6 @@ class EngineTarget:
         self._stale = True
 
     # -- what a play asks --------------------------------------------------------------------------
-
-    def feed(self, stream: str, rows: Sequence[dict[str, Any]]) -> None:
-        self.engine.feed(stream, rows)
 
     def answers(self, query: str) -> list[Answer]:
         if self._stale:
@@ -108,6 +103,10 @@ class EngineTarget:
             for request in requests:
                 if isinstance(request, Statement) and request.errors:
                     self.refused(request)
+        elif isinstance(requests[0], Feed):
+            for request in requests:
+                if isinstance(request, Feed):
+                    self.engine.feed(request.stream, request.rows)
         elif isinstance(requests[0], Tick):
             self.engine.tick()
         else:
@@ -202,5 +201,5 @@ def _micros(iso: str) -> int:
 
 
 def _kind(request: Request) -> int:
-    """Statements of all cases first, then their ticks as one, then advances."""
-    return STATEMENT if isinstance(request, Statement) else TICK if isinstance(request, Tick) else OTHER
+    """Statements of all cases first, then their rows, then their ticks as one, then advances."""
+    return next((kind for kind, of in enumerate((Statement, Feed, Tick)) if isinstance(request, of)), 3)

@@ -10,11 +10,13 @@ from tests.cqt.accept import main as accept
 from tests.cqt.case import Case, read_cases
 from tests.cqt.judged import play_reference
 from tests.cqt.play import DATA, Play
+from tests.cqt.running import run_case
 from tests.cqt.ways import Together, Way
 from tests.inprocess.backend import InProcess
 from tests.reference.statements import Query, Stream, Table, read_statement
 
 CASES = read_cases(DATA / "run")
+LANGUAGE = [case for case in read_cases(DATA / "language") if case.headers.get("needs") != "spark"]
 WAYS = (
     Way("straight", InProcess),
     Way("three partitions, on shards", partial(InProcess, partitions=3, seed=1), {"placement": "cluster"}),
@@ -33,6 +35,11 @@ def test_reference(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_engine(case: Case, way: str) -> None:
     TOGETHER[way].check(case)
+
+
+@pytest.mark.parametrize("case", LANGUAGE, ids=lambda case: case.name)
+def test_language(case: Case) -> None:
+    run_case(case, InProcess)
 
 
 @pytest.mark.parametrize("way", TOGETHER)

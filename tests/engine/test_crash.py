@@ -1,7 +1,7 @@
 """The engine on a file system that dies: whenever it dies, the resumed run's answers are those of an undisturbed one.
 
-The whole program runs in process (parser, planner, kernels, store, answer log, JSONL sink) over ``tests/store/dying.py``.
-A crash loses or tears what was not synced; then a new engine on what is left finishes the story. Every answer must be
+The whole program runs in process (parser, planner, kernels, store, answer log, sink) over ``tests/store/dying.py``. A
+crash loses or tears what was not synced; then a new engine on what is left finishes the story. Every answer must be
 there once, in the log and in the sink's file, byte for byte.
 """
 

@@ -20,7 +20,8 @@ from tests.inprocess.backend import InProcess
 
 PROGRAM = """
 CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 5 MINUTES, truck STRING, kmh DOUBLE) FROM FEED;
-CREATE QUERY hourly AS SELECT truck, count(*) AS n, avg(kmh) AS mean FROM gps [RANGE 3 HOURS SLIDE 1 HOUR] GROUP BY truck;
+CREATE QUERY hourly AS
+SELECT truck, count(*) AS n, avg(kmh) AS mean FROM gps [RANGE 3 HOURS SLIDE 1 HOUR] GROUP BY truck;
 CREATE QUERY daily AS SELECT max(kmh) AS top, count(DISTINCT truck) AS trucks FROM gps [RANGE 1 DAY] PERIOD 6 HOURS;
 """
 DAY_US = 86_400_000_000

@@ -23,7 +23,8 @@ EXTRA = ("_reason", "_raw", "_origin")
 def read_landed(paths: Sequence[str], columns: Columns) -> pa.Table:
     """The rows of the files: declared columns, ``_reason``, ``_raw``, ``_origin``."""
     tables = [_parquet(path, columns) if path.endswith(".parquet") else _json(path, columns) for path in paths]
-    schema = pa.schema([*((name, arrow_type(kind)) for name, kind in columns), *((name, pa.string()) for name in EXTRA)])
+    declared = [(name, arrow_type(kind)) for name, kind in columns]
+    schema = pa.schema([*declared, *((name, pa.string()) for name in EXTRA)])
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
 
 

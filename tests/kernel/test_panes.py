@@ -40,6 +40,10 @@ class Question:
     extra: tuple[tuple[str, str, tuple[Any, ...]], ...] = ()
 
 
+def row(t: int, **values: Any) -> Row:
+    return {"t": t, "place": "p", "lane": 1, "speed": 1.0, "load": 1, "label": "x", "kept": True, **values}
+
+
 def holds(row: Row, condition: tuple[str, str, tuple[Any, ...]]) -> bool:
     """Spark's comparison: NULL satisfies nothing, NaN is above every number."""
     column, operator, constants = condition
@@ -183,38 +187,59 @@ def instants_of(question: Question, through: int, after: int = -120) -> list[int
 def test_every_window_of_every_reader_is_right(
     rows: list[Row], questions: list[Question], keys: tuple[str, ...], data: st.DataObject
 ) -> None:
-    """Rows arrive out of order, in batches and partitions; panes are sealed, answered and dropped as time goes on.
-
-    Arrays are merged as soon as there are two or three of them, so that every merge is met.
-    """
+    """Rows arrive out of order, in batches and partitions; panes are sealed, answered and dropped as time goes on."""
     few = data.draw(st.integers(1, 3))
+    stops = [*sorted(data.draw(st.lists(st.integers(-60, 210), max_size=3))), 220]
+    early = data.draw(st.integers(0, 40))
+    live_through(rows, questions, keys, stops, early, few)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_life_with_many_rows(seed: int) -> None:
+    """The same with rows so dense that every cell has several partials and every array is merged many times."""
+    random = np.random.default_rng(seed)
+
+    def pick(values: list[Any]) -> Any:
+        return values[random.integers(len(values))]
+
+    rows = [
+        row(
+            int(random.integers(0, 200)), place=pick(["b", None]), speed=pick([None, 2.0, 3.0, math.nan]),
+            load=int(random.integers(-3, 4)), label=pick(["x", "y", None]), kept=pick([True, True, None]),
+        )
+        for _ in range(300)
+    ]  # fmt: skip
+    conditions = (("load", ">", (0,)), ("speed", "<=", (2.0,)), ("label", "=", ("x",)), ("load", "<>", (1,)))
+    questions = [Question(int(random.integers(20, 90)), int(random.integers(3, 20)), (c,)) for c in conditions]
+    stops = list(range(10, 220, 7))
+    live_through(rows, questions, () if seed == 3 else ("place",), stops, early=11, few=1 + seed % 3)
+
+
+def live_through(
+    rows: list[Row], questions: list[Question], keys: tuple[str, ...], stops: list[int], early: int, few: int
+) -> None:
+    """Rows arrive until ``early`` after each stop; arrays are merged as soon as there are more than ``few``."""
+    spec = spec_for(questions, keys)
+    panes = Panes(spec, 4)
+    panes.add(cells_of([], spec))
+    longest = max(q.range_us for q in questions)
+    answered_to = -120
+    left = list(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(series, "MOST_LEVELS", few)
         patch.setattr(panes_module, "MOST_BLOCKS", few)
         patch.setattr(panes_module, "MOST_OPEN", few)
-        live_through(rows, questions, keys, data)
-
-
-def live_through(rows: list[Row], questions: list[Question], keys: tuple[str, ...], data: st.DataObject) -> None:
-    spec = spec_for(questions, keys)
-    panes = Panes(spec, 4)
-    panes.add(cells_of([], spec))
-    stops = [*sorted(data.draw(st.lists(st.integers(-60, 210), max_size=8))), 220]
-    longest = max(q.range_us for q in questions)
-    answered_to = -120
-    left = list(rows)
-    for stop in stops:
-        early = data.draw(st.integers(0, 40))  # some rows come before their time
-        due, left = [r for r in left if r["t"] <= stop + early], [r for r in left if r["t"] > stop + early]
-        parts = data.draw(st.integers(1, 3))
-        for p in range(parts):
-            panes.add(cells_of(due[p::parts], spec))
-        panes.seal(stop)
-        readers = [reader(spec, q, instants_of(q, stop, answered_to)) for q in questions]
-        for question, one, answered in zip(questions, readers, panes.answer(readers)):
-            assert same(flat(answered), expected(rows, question, one.instants.tolist(), keys))
-        answered_to = stop
-        panes.drop(stop - longest - 1)
+        for stop in stops:
+            due, left = [r for r in left if r["t"] <= stop + early], [r for r in left if r["t"] > stop + early]
+            for part in range(3):
+                panes.add(cells_of(due[part::3], spec))
+            panes.seal(stop)
+            readers = [reader(spec, q, instants_of(q, stop, answered_to)) for q in questions]
+            for question, one, answered in zip(questions, readers, panes.answer(readers)):
+                assert same(flat(answered), expected(rows, question, one.instants.tolist(), keys))
+            assert all(len(one.levels) <= few for one in panes._selections.series)
+            answered_to = stop
+            panes.drop(stop - longest - 1)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -287,10 +312,6 @@ def test_cells_of_an_older_specification_stay_readable(
     assert repr([flat(a) for a in reloaded.answer(readers)]) == repr([flat(a) for a in answers])
 
 
-def row(t: int, **values: Any) -> Row:
-    return {"t": t, "place": "p", "lane": 1, "speed": 1.0, "load": 1, "label": "x", "kept": True, **values}
-
-
 def test_a_synopsis_that_older_cells_lack_is_neutral_in_them() -> None:
     question = Question(10, 10)
     wide = spec_for([question], ("place",))
@@ -319,6 +340,37 @@ def test_a_unit_that_never_had_a_row_answers() -> None:
             assert [value.type for value in answered.values] == [pa.int64(), pa.int64(), pa.float64()]
             assert panes.export().num_rows == 0
             assert panes.answer([]) == []
+
+
+def test_a_dropped_pane_is_in_no_window_at_once() -> None:
+    """Also where it is still in memory, as most of its array is alive."""
+    question = Question(40, 10)
+    spec = spec_for([question], ())
+    panes = Panes(spec, 4)
+    panes.add(cells_of([row(5), row(15), row(25), row(35)], spec))
+    panes.add(cells_of([row(6)], spec))
+    panes.seal(40)
+    assert panes.cells == 4  # partials were united
+    assert flat(panes.answer([reader(spec, question, [40])])[0]) == [(0, (), 5, 5, 1.0)]
+    panes.drop(10)
+    assert panes.cells == 4
+    assert flat(panes.answer([reader(spec, question, [40])])[0]) == [(0, (), 3, 3, 1.0)]
+    assert panes.export().num_rows == 3
+    panes.drop(30)
+    assert panes.cells == 1
+    assert flat(panes.answer([reader(spec, question, [40])])[0]) == [(0, (), 1, 1, 1.0)]
+
+
+def test_a_group_of_dropped_panes_only_is_gone_at_once() -> None:
+    question = Question(40, 10)
+    spec = spec_for([question], ("place",))
+    panes = Panes(spec, 4)
+    panes.add(cells_of([row(5, place="gone"), row(15), row(25), row(35)], spec))
+    panes.seal(40)
+    assert [key for _, (key,), *_ in flat(panes.answer([reader(spec, question, [40])])[0])] == ["gone", "p"]
+    panes.drop(10)
+    assert panes.cells == 4
+    assert flat(panes.answer([reader(spec, question, [40])])[0]) == [(0, ("p",), 3, 3, 1.0)]
 
 
 def test_promises_are_held_to() -> None:

@@ -104,7 +104,8 @@ def _mended(node: exp.Expression) -> exp.Expression:
     if isinstance(node, exp.Length | exp.Hour | exp.Minute | exp.Second) and not _wrapped(node):
         return exp.cast(node, "INT")
     if isinstance(node, exp.Anonymous) and node.name.lower() in MICROS_OF:
-        micros = exp.Mul(this=exp.paren(node.expressions[0]), expression=exp.Literal.number(MICROS_OF[node.name.lower()]))
+        size = exp.Literal.number(MICROS_OF[node.name.lower()])
+        micros = exp.Mul(this=exp.paren(node.expressions[0]), expression=size)
         return exp.Anonymous(this="make_timestamptz", expressions=[exp.cast(micros, "BIGINT")])
     return node
 

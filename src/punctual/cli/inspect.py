@@ -8,6 +8,7 @@ import sys
 import orjson
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from punctual.engine.status import read_dead, read_status
 
@@ -24,12 +25,15 @@ def status(arguments: argparse.Namespace) -> int:
     streams = Table("stream", "accepted", "late", "dead letters", "complete through", box=None, pad_edge=False)
     for name, stream in found["streams"].items():
         counts = (f"{stream['accepted']:,}", f"{stream['late_rows']:,}", f"{stream['dead_letters']:,}")
-        streams.add_row(name, *counts, stream["complete_through"] or "-")
+        streams.add_row(Text(name), *counts, stream["complete_through"] or "-")
     console.print(streams)
-    queries = Table("query", "status", "why", box=None, pad_edge=False)
+    queries = Table("query", "status", box=None, pad_edge=False)
     for name, query in found["queries"].items():
-        queries.add_row(name, query["status"], query["reason"] or "")
+        queries.add_row(Text(name), query["status"])
     console.print(queries)
+    for query in found["queries"].values():
+        if query["reason"]:
+            console.print(Text("\n" + query["reason"]), soft_wrap=True)
     return 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         code: int = parsed.command(parsed)
+        sys.stdout.flush()
     except ConfigError as error:
         print(error.render(), file=sys.stderr)
         return 2
@@ -26,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error.render(), file=sys.stderr)
         return 1
     except BrokenPipeError:
+        # Whoever read our output has seen enough; what is still buffered must not fail at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
 
@@ -86,9 +91,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError("a speed is above 0")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"a speed is a number above 0, not {text!r}")
     return value
 
 

@@ -59,8 +59,8 @@ class Screen:
             self._live = None
 
     def say(self, message: str) -> None:
-        """A line for the person who watches."""
-        self._console.print(message)
+        """Something for the person who watches."""
+        self._console.print(Text(message), soft_wrap=True)
 
     def starting(self) -> None:
         """Spark takes its time; say so."""
@@ -99,14 +99,14 @@ class Screen:
         words = f"{self._rows:,} rows in {self._batches} batches, {self._answers:,} answers"
         if failed:
             words += f"; stopped: {', '.join(sorted(failed))}"
-        self._console.print(words)
+        self.say(words)
 
     def _draw(self) -> None:
         if self._live is None:
             return
         table = Table("query", "answers", "last at", "rows", box=None, pad_edge=False)
         for name, line in list(self._lines.items())[:SHOWN_QUERIES]:
-            table.add_row(name, f"{line.answers:,}", line.at, line.rows)
+            table.add_row(Text(name), f"{line.answers:,}", line.at, Text(line.rows))
         parts: list[Table | Text] = [table]
         if len(self._lines) > SHOWN_QUERIES:
             parts.append(Text(f"and {len(self._lines) - SHOWN_QUERIES} more queries", style="dim"))

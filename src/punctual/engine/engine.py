@@ -98,7 +98,7 @@ class Engine:
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
         self._written: list[tuple[list[Declared], list[WindowQuery], str]] = []
-        """What each text declared, until the data plane has judged it."""
+        """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
         self._temporary: str | None = None
         self._lock: StateLock | None = None

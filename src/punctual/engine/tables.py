@@ -33,7 +33,7 @@ class Tables:
     def declare(self, tables: Mapping[str, Table]) -> None:
         """These tables are part of the program; new ones are read, and none counts when one of them cannot be."""
         new = {name: table for name, table in tables.items() if self._declared.get(name) != table}
-        found = {name: (_signature(table), table_hash(table.source.path), self._read(table)) for name, table in new.items()}
+        found = {name: (_signature(t), table_hash(t.source.path), self._read(t)) for name, t in new.items()}
         for name, (signature, content_hash, content) in found.items():
             self._signatures[name], self.hashes[name], self.content[name] = signature, content_hash, content
         self._declared |= new
@@ -52,7 +52,8 @@ class Tables:
                     self.content[name], self.hashes[name] = self._read(table), content_hash
                     changed = True
             except Exception as problem:
-                self._report(f'table "{table.name}" changed and cannot be read, so it stays as it was: {reason(problem)}')
+                why = reason(problem)
+                self._report(f'table "{table.name}" changed and cannot be read, so it stays as it was: {why}')
         return changed
 
 

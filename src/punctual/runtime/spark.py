@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
+from pyspark import SparkContext
 
 from punctual.connect.feeds.files import read_table
 from punctual.plan.query import WindowQuery
@@ -22,7 +26,10 @@ class SparkBackend:
     """The data plane of a running program. Starting it starts a JVM unless this process has one."""
 
     def __init__(self, master: str | None = None, options: Mapping[str, str] | None = None) -> None:
-        self.spark = session.start(master, "punctual", options or {})
+        former = SparkContext._active_spark_context
+        with _own_interrupt():
+            self.spark = session.start(master, "punctual", options or {})
+        self._shared = self.spark.sparkContext is former
         self._slots = self.spark.sparkContext.defaultParallelism
         self._views = TableViews()
 
@@ -64,4 +71,16 @@ class SparkBackend:
         return session.jvm_pid(self.spark)
 
     def close(self) -> None:
-        session.stop(self.spark)
+        if not self._shared:
+            session.stop(self.spark)
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """PySpark takes Ctrl-C for itself when its context starts; who runs the program decides what it means."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)

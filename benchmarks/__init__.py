@@ -1,0 +1,1 @@
+"""What Punctual costs, measured: see ``README.md`` for the figures and how to read them."""

@@ -1,0 +1,43 @@
+"""``python -m benchmarks [name ...] [--quick]``: each in a process of its own, one after the other."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+
+from benchmarks.report import publish
+
+NAMES = (
+    "windows_vs_streaming",
+    "window_specifications",
+    "predicates",
+    "tick_overhead",
+    "replay_overhead",
+    "startup_and_memory",
+    "duckdb_loop",
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure; see benchmarks/README.md.")
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(NAMES))
+    parser.add_argument("--quick", action="store_true", help="small data: that it works, not how fast it is")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(NAMES)
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    names = arguments.names or list(NAMES)
+    if len(names) == 1:
+        publish(importlib.import_module(f"benchmarks.{names[0]}").run(arguments.quick), quick=arguments.quick)
+        return 0
+    quick = ["--quick"] if arguments.quick else []
+    failed = [name for name in names if subprocess.run([sys.executable, "-m", "benchmarks", name, *quick]).returncode]
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
+
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, so that neither the first program on a
+machine nor the Python workers of its Spark compile anything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.kernel.window.layout import progressions_for
+from punctual.kernel.window.lift import lift, merge
+from punctual.kernel.window.panes import Panes
+from punctual.kernel.window.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+
+ROWS = 64
+SHARDS = 2
+CALLS: tuple[tuple[str, tuple[object, ...], str, tuple[object, ...]], ...] = (
+    ("count", (), "count", ()),
+    ("sum", (), "sum", ()),
+    ("sum", (), "avg", ()),
+    ("moments", (), "stddev_samp", ()),
+    ("minimum", (), "min", ()),
+    ("maximum", (), "max", ()),
+    ("first", (), "first", ()),
+    ("last", (), "last", ()),
+    ("values", (8,), "approx_percentile", (0.5,)),
+    ("distinct", (9,), "approx_count_distinct", ()),
+)
+
+
+def warm() -> int:
+    """Compile everything that programs use; how many answers it took."""
+    times = np.arange(ROWS, dtype=np.int64) * 250_000
+    columns = {
+        "k": pa.array([f"k{i % 3}" for i in range(ROWS)]),
+        "d": pa.array(np.linspace(-5.0, 90.0, ROWS)),
+        "i": pa.array(np.arange(ROWS, dtype=np.int32)),
+        "s": pa.array([f"v{i % 7}" for i in range(ROWS)]),
+    }
+    answers = 0
+    for keys in ((), ("k",)):
+        for bands in ((), (Band("d", "number", (10.0, 50.0)),), (Band("s", "label", ("v1",)), Band("i", "number", (7,)))):
+            for column in ("d", "i", "s"):
+                answers += _unit(keys, bands, column, times, columns)
+    return answers
+
+
+def _unit(
+    keys: tuple[str, ...],
+    bands: tuple[Band, ...],
+    column: str,
+    times: np.ndarray[tuple[int], np.dtype[np.int64]],
+    columns: dict[str, pa.Array],
+) -> int:
+    numeric = ("sum", "moments", "values")
+    calls = [call for call in CALLS if column != "s" or call[0] not in numeric]
+    windows = [(4_000_000, 1_000_000), (3_000_000, 700_000)]
+    synopses = (SynopsisSpec("rows"), *(SynopsisSpec(kind, column, parameters) for kind, parameters, _f, _p in calls))
+    spec = UnitSpec(keys, None, bands, progressions_for(windows), synopses, ("i",))
+    panes = Panes(spec, SHARDS)
+    half = ROWS // 2
+    parts = [
+        lift(spec, times[a:b], {name: array.slice(a, b - a) for name, array in columns.items()}, SHARDS)
+        for a, b in ((0, half), (half, ROWS))
+    ]
+    panes.add(merge(parts, spec))
+    panes.seal(int(times[-1]) - 1_000_000)
+    everything = tuple(() for _ in bands)
+    narrow = tuple((Comparison("<>" if band.kind == "label" else ">", band.cuts[:1]),) for band in bands)
+    asked = [
+        Call(function, index + 1, parameters, narrow if index % 2 else everything)
+        for index, (_kind, _p, function, parameters) in enumerate(calls)
+    ]
+    readers = [
+        Reader(everything, length, np.arange(step, int(times[-1]) - 1_000_000, step, dtype=np.int64), tuple(asked))
+        for length, step in windows
+    ]
+    answers = sum(int(answered.instant.size) for answered in panes.answer(readers))
+    panes.drop(int(times[half]))
+    panes.export()
+    return answers
+
+
+if __name__ == "__main__":
+    warm()

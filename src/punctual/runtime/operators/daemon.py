@@ -1,0 +1,15 @@
+"""The process from which Spark forks Python workers, with everything a tick needs loaded once before the first fork.
+
+Spark's own daemon loads nothing, so each worker imports NumPy, Arrow and the kernels again, and again after each minute
+without work, when idle workers end. Here a fork has them already. No thread of ours runs before a fork.
+"""
+
+from __future__ import annotations
+
+import pyspark.worker  # noqa: F401
+from pyspark.daemon import manager
+
+import punctual.runtime.operators.reduce  # noqa: F401
+
+if __name__ == "__main__":
+    manager()
