@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from benchmarks.processes import Meter
-from punctual.connect.sinks.memory import MemorySink
+from punctual.ports.sinks.memory import MemorySink
 from punctual.engine.engine import Engine
 from punctual.runtime import session
 from punctual.runtime.spark import SparkBackend

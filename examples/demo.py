@@ -11,7 +11,7 @@ from pathlib import Path
 
 import punctual
 from punctual.clock import iso
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 
 HERE = Path(__file__).parent
 SHOWN = 3

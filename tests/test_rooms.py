@@ -20,17 +20,17 @@ MAY: dict[str, set[str]] = {
     "sql": {"plan", "catalog"},
     "share": {"plan", "estimate"},
     "schedule": {"estimate"},
-    "connect": set(),
-    "runtime": {"plan", "kernel", "estimate", "schedule", "connect"},
-    "engine": {"sql", "catalog", "plan", "rewrite", "kernel", "estimate", "share", "schedule", "connect", "runtime"},
-    "cli": {"engine", "catalog", "connect"},
+    "ports": set(),
+    "runtime": {"plan", "kernel", "estimate", "schedule", "ports"},
+    "engine": {"sql", "catalog", "plan", "rewrite", "kernel", "estimate", "share", "schedule", "ports", "runtime"},
+    "cli": {"engine", "catalog", "ports"},
     "web": {"engine"},
 }
 GUESTS = {
     "sqlglot": {"sql"},
     "numba": {"kernel"},
-    "pyspark": {"runtime", "connect"},
-    "py4j": {"runtime", "connect"},
+    "pyspark": {"runtime", "ports"},
+    "py4j": {"runtime", "ports"},
     "rich": {"cli"},
     "pandas": {"engine"},
 }

@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from benchmarks.workload import program, sliding
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
 from punctual.runtime.java import find_java
 from punctual.runtime.session import jvm_options

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from datetime import datetime, timedelta
 
 from punctual.clock import EPOCH, ManualClock
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
 from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, PunctualError

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from punctual.clock import ManualClock
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
 from tests.cqt.play import NOW_US
 from tests.inprocess.backend import InProcess

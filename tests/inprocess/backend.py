@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from punctual.connect.feeds.slices import FileSlice
+from punctual.ports.feeds.slices import FileSlice
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Stream, Table
 from punctual.runtime.backend import Declared, Judged, Question, SliceWork, Tick

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from punctual.connect.answers import AnswerBlock, decode, encode
+from punctual.ports.answers import AnswerBlock, decode, encode
 from punctual.errors import InternalError
 from tests.store.answering import block
 

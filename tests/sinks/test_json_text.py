@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.clock import EPOCH, iso
-from punctual.connect.answers import FIELDS, INSTANTS, AnswerBlock
-from punctual.connect.sinks.json_text import fragments
-from punctual.connect.sinks.jsonl import json_lines
+from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock
+from punctual.ports.sinks.json_text import fragments
+from punctual.ports.sinks.jsonl import json_lines
 from tests.store.answering import block
 
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.connect.answers import AnswerBlock
-from punctual.connect.sinks.jsonl import JsonLinesSink
-from punctual.connect.sinks.memory import MemorySink
-from punctual.connect.sinks.noop import NoopSink
-from punctual.connect.sinks.parquet import ParquetSink
-from punctual.connect.sinks.sink import Sink
-from punctual.connect.storage import PosixFiles
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.sinks.jsonl import JsonLinesSink
+from punctual.ports.sinks.memory import MemorySink
+from punctual.ports.sinks.noop import NoopSink
+from punctual.ports.sinks.parquet import ParquetSink
+from punctual.ports.sinks.sink import Sink
+from punctual.ports.storage import PosixFiles
 from punctual.errors import InternalError, StateError
 from tests.store.answering import block
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.connect.sinks.memory import MemorySink
+from punctual.ports.sinks.memory import MemorySink
 from punctual.engine.engine import Engine
 from punctual.errors import BindError, ProgramErrors, RunError
 

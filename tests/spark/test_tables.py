@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from punctual.connect.storage import PosixFiles
+from punctual.ports.storage import PosixFiles
 from punctual.engine.engine import Engine
 from punctual.errors import FeedError
 from punctual.runtime.store.store import Store

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from punctual.connect.answers import AnswerBlock, answer_schema
+from punctual.ports.answers import AnswerBlock, answer_schema
 
 
 def block(

@@ -17,7 +17,7 @@ from itertools import product
 
 import pyarrow as pa
 
-from punctual.connect.storage import Appender, Bytes
+from punctual.ports.storage import Appender, Bytes
 
 GROWING = {"create", "write", "sync", "rename", "folder"}
 

@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from punctual.connect.answers import decode, encode
-from punctual.connect.sinks.sink import Sink
-from punctual.connect.storage import Files, tells_disk_full
+from punctual.ports.answers import decode, encode
+from punctual.ports.sinks.sink import Sink
+from punctual.ports.storage import Files, tells_disk_full
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
 from tests.store.answering import block

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.connect.answers import AnswerBlock, decode, encode
-from punctual.connect.sinks.jsonl import JsonLinesSink, json_lines
-from punctual.connect.sinks.parquet import ParquetSink
-from punctual.connect.storage import Files
+from punctual.ports.answers import AnswerBlock, decode, encode
+from punctual.ports.sinks.jsonl import JsonLinesSink, json_lines
+from punctual.ports.sinks.parquet import ParquetSink
+from punctual.ports.storage import Files
 from punctual.errors import StateError
 from punctual.runtime.store.records import RecordLog
 from punctual.runtime.store.store import Store
@@ -41,7 +41,7 @@ def _lines_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(blocks: Sequence[AnswerBlock]) -> Iterator[tuple[str, pa.Buffer]]:
         yield from remembered(encode(blocks))
 
-    monkeypatch.setattr("punctual.connect.sinks.jsonl.json_lines", lines)
+    monkeypatch.setattr("punctual.ports.sinks.jsonl.json_lines", lines)
 
 
 def undisturbed(make_sink: MakeSink) -> tuple[DyingFiles, int]:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from punctual.clock import SystemClock
-from punctual.connect.storage import PosixFiles
+from punctual.ports.storage import PosixFiles
 from punctual.errors import StateError
 from punctual.runtime.store.lock import Process, StateLock, is_alive
 from punctual.runtime.store.store import Store
@@ -24,7 +24,7 @@ FILES, CLOCK = PosixFiles(), SystemClock()
 OWNER = """
 import sys, time
 from punctual.clock import SystemClock
-from punctual.connect.storage import PosixFiles
+from punctual.ports.storage import PosixFiles
 from punctual.runtime.store.lock import StateLock
 lock = StateLock.acquire(sys.argv[1], PosixFiles(), SystemClock())
 if len(sys.argv) > 2:

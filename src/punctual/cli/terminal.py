@@ -18,8 +18,8 @@ from rich.text import Text
 
 from punctual.catalog import Catalog
 from punctual.clock import iso
-from punctual.connect.answers import AnswerBlock
-from punctual.connect.sinks.jsonl import json_lines
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.sinks.jsonl import json_lines
 from punctual.engine.core import Settled
 
 SHOWN_QUERIES = 20

@@ -14,7 +14,7 @@ from typing import Any
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros
 from punctual.config import Options
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.engine.carry import covered_from
 from punctual.engine.delivery import Delivery
 from punctual.engine.intake import Intake

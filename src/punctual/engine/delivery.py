@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from punctual.clock import Clock, Micros
-from punctual.connect.answers import AnswerBlock, decode, encode
-from punctual.connect.sinks.sink import Sink
+from punctual.ports.answers import AnswerBlock, decode, encode
+from punctual.ports.sinks.sink import Sink
 from punctual.runtime.store.store import Store
 
 HEAD = struct.Struct("<qqq")

@@ -21,12 +21,12 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import parse_options
-from punctual.connect.answers import AnswerBlock
-from punctual.connect.feeds.landed import land, write_rows
-from punctual.connect.sinks.jsonl import JsonLinesSink
-from punctual.connect.sinks.memory import MemorySink
-from punctual.connect.sinks.sink import Sink
-from punctual.connect.storage import Files, PosixFiles
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.feeds.landed import land, write_rows
+from punctual.ports.sinks.jsonl import JsonLinesSink
+from punctual.ports.sinks.memory import MemorySink
+from punctual.ports.sinks.sink import Sink
+from punctual.ports.storage import Files, PosixFiles
 from punctual.engine.core import Core, Settled, end_of_input
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.engine.places import Place
 from punctual.kernel.window import spec as kernel
 from punctual.kernel.window.keys import order as spark_order

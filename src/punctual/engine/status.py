@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from punctual.clock import iso
-from punctual.connect.storage import PosixFiles
+from punctual.ports.storage import PosixFiles
 from punctual.engine.progress import Progress
 from punctual.engine.state import ProgramState
 from punctual.runtime.store.store import Store

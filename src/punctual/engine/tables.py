@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from punctual.connect.feeds.files import table_hash
+from punctual.ports.feeds.files import table_hash
 from punctual.engine.isolate import reason
 from punctual.plan.relation import Table
 

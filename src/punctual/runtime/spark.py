@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark import SparkContext
 
-from punctual.connect.feeds.files import read_table
+from punctual.ports.feeds.files import read_table
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream, Table
 from punctual.runtime import session

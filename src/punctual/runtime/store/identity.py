@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punctual.connect.storage import TEMPORARY, Files, write_whole
+from punctual.ports.storage import TEMPORARY, Files, write_whole
 from punctual.errors import StateError
 from punctual.runtime.store.sealed import corrupt, read_sealed, seal
 

@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.connect.storage import Files, tells_disk_full
+from punctual.ports.storage import Files, tells_disk_full
 from punctual.errors import StateError
 from punctual.runtime.store.identity import LOCK_FILE, read_identity
 

@@ -35,7 +35,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from punctual.connect.storage import Appender, Files, tells_disk_full
+from punctual.ports.storage import Appender, Files, tells_disk_full
 from punctual.errors import InternalError
 from punctual.runtime.store.sealed import corrupt
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from punctual.connect.storage import Files
+from punctual.ports.storage import Files
 from punctual.errors import StateError
 
 JSON = dict[str, Any]

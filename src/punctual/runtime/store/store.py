@@ -45,7 +45,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from punctual.connect.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
+from punctual.ports.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
 from punctual.errors import InternalError, StateError
 from punctual.runtime.store.identity import IDENTITY_FILE, Identity, read_identity, write_identity
 from punctual.runtime.store.manifest import Manifest, Section

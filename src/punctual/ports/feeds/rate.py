@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.clock import Micros
-from punctual.connect.feeds.reading import jvm_strings
+from punctual.ports.feeds.reading import jvm_strings
 from punctual.errors import FeedError
 
 BATCH_ROWS = 1_000_000

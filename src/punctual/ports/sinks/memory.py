@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from punctual.connect.answers import FIELDS, INSTANTS, AnswerBlock
-from punctual.connect.sinks.sink import SinkState
+from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock
+from punctual.ports.sinks.sink import SinkState
 
 _TIME = pa.timestamp("us", tz="UTC")
 

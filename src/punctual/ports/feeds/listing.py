@@ -10,7 +10,7 @@ import glob
 import os
 from collections.abc import Container, Iterator
 
-from punctual.connect.feeds.slices import FileRef
+from punctual.ports.feeds.slices import FileRef
 from punctual.errors import FeedError
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.connect.feeds import landed
-from punctual.connect.feeds.landed import LandedFeed, write_rows
+from punctual.ports.feeds import landed
+from punctual.ports.feeds.landed import LandedFeed, write_rows
 from punctual.errors import FeedError
 
 COLUMNS = [("ts", "TIMESTAMP"), ("x", "DOUBLE"), ("s", "STRING")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.connect.feeds.rate import RateFeed, RateSlice
+from punctual.ports.feeds.rate import RateFeed, RateSlice
 from punctual.errors import FeedError
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from punctual.connect.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock
 from punctual.errors import StateError
 
 SinkState = dict[str, Any]

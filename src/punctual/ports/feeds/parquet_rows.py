@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.connect.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
-from punctual.connect.feeds.slices import FileRef
+from punctual.ports.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
+from punctual.ports.feeds.slices import FileRef
 
 NANOS = "NANOSECONDS"
 """Stands for a column of nanoseconds, which Spark reads as BIGINT."""

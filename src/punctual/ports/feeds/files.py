@@ -2,7 +2,7 @@
 
 The engine owns what has been read; a feed looks at the outside world and remembers nothing that a restart could lose.
 ``plan`` cuts the order (modification time, name) into slices by number and size alone, so replays cut it in the same
-places. Formats differ only in how a look at the files becomes read plans (:mod:`punctual.connect.feeds.reading`).
+places. Formats differ only in how a look at the files becomes read plans (:mod:`punctual.ports.feeds.reading`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.connect.feeds.csv_rows import inspect_csv
-from punctual.connect.feeds.json_rows import inspect_json
-from punctual.connect.feeds.listing import list_files
-from punctual.connect.feeds.parquet_rows import inspect_parquet
-from punctual.connect.feeds.reading import Columns, Inspection, read_plans
-from punctual.connect.feeds.slices import FileRef, FileSlice
+from punctual.ports.feeds.csv_rows import inspect_csv
+from punctual.ports.feeds.json_rows import inspect_json
+from punctual.ports.feeds.listing import list_files
+from punctual.ports.feeds.parquet_rows import inspect_parquet
+from punctual.ports.feeds.reading import Columns, Inspection, read_plans
+from punctual.ports.feeds.slices import FileRef, FileSlice
 from punctual.errors import FeedError
 
 MAX_BYTES = 2**30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punctual.connect.answers import AnswerBlock
-from punctual.connect.sinks.sink import SinkState
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.sinks.sink import SinkState
 
 
 class NoopSink:

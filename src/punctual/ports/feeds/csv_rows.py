@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from punctual.connect.feeds.reading import (
+from punctual.ports.feeds.reading import (
     RAW,
     Columns,
     Inspection,
@@ -26,7 +26,7 @@ from punctual.connect.feeds.reading import (
     name_fault,
     quoted,
 )
-from punctual.connect.feeds.slices import FileRef
+from punctual.ports.feeds.slices import FileRef
 
 Layout = tuple[int, tuple[int | None, ...]]
 """How many fields a record has, and which of them each declared column is."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punctual.connect.feeds.reading import RAW, Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
-from punctual.connect.feeds.slices import FileRef
+from punctual.ports.feeds.reading import RAW, Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
+from punctual.ports.feeds.slices import FileRef
 
 
 def inspect_json(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:

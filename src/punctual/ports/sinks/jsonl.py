@@ -16,10 +16,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from punctual.connect.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
-from punctual.connect.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
-from punctual.connect.sinks.sink import SinkState, foreign_file
-from punctual.connect.storage import Appender, Files, file_name, tells_disk_full
+from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
+from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
+from punctual.ports.sinks.sink import SinkState, foreign_file
+from punctual.ports.storage import Appender, Files, file_name, tells_disk_full
 from punctual.errors import InternalError, StateError
 
 OPEN_FILES = 200
