@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from benchmarks.processes import Meter
-from punctual.ports.sinks.memory import MemorySink
 from punctual.engine.engine import Engine
+from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime import session
 from punctual.runtime.spark import SparkBackend
 

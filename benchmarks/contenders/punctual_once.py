@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import time
 from functools import partial
 
 from benchmarks.workload import program, sliding
-from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
-from punctual.runtime.java import find_java
-from punctual.runtime.session import jvm_options
+from punctual.ports.answers import AnswerBlock
 from punctual.runtime.spark import SparkBackend
 
 
@@ -29,8 +26,7 @@ def main() -> None:
     first: list[float] = []
     backend = None
     if arguments.java:
-        flags = f"{jvm_options(find_java(os.environ))} {arguments.java}"
-        backend = partial(SparkBackend, None, {"spark.driver.extraJavaOptions": flags})
+        backend = partial(SparkBackend, None, {"spark.driver.extraJavaOptions": arguments.java})
     answers = 0
 
     def count(blocks: list[AnswerBlock]) -> None:

@@ -1,7 +1,8 @@
 """Rewrite the expectations of cases: ``python -m tests.cqt.accept [path ...]``.
 
-``answers`` and ``dead`` blocks are rewritten from the reference, never from the engine: a wrong engine must not write
-its own expectations. The diff of the case files is what a reviewer reads first.
+``answers`` and ``dead`` blocks (of run cases) are rewritten from the reference, never from the engine: a wrong engine
+must not write its own expectations. ``explain`` blocks (of language cases) are the engine's own text. The diff of the
+case files is what a reviewer reads first.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from pathlib import Path
 from tests.cqt.case import Case, read_case
 from tests.cqt.judged import play_reference
 from tests.cqt.play import DATA, Play
+from tests.cqt.running import run_play
+from tests.inprocess.backend import InProcess
 
 
 def accept(case: Case) -> bool:
     """Rewrite one case; whether anything changed."""
     play = Play(case, accept=True)
-    play_reference(play)
+    if any(block.directive == "explain" for block in case.blocks):
+        run_play(play, InProcess)
+    else:
+        play_reference(play)
     text = case.with_bodies(play.bodies)
     if text == case.path.read_text():
         return False
@@ -31,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     if os.environ.get("CI"):
         print("expectations are not rewritten in CI")
         return 1
-    paths = [Path(argument) for argument in arguments] or sorted(DATA.glob("run/*.cqt"))
+    explained = [path for path in sorted(DATA.glob("language/*.cqt")) if "\nexplain " in path.read_text()]
+    paths = [Path(argument) for argument in arguments] or [*sorted(DATA.glob("run/*.cqt")), *explained]
     for path in paths:
         if accept(read_case(path)):
             print(f"rewrote {path}")

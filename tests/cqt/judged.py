@@ -20,7 +20,7 @@ class ReferenceTarget:
     def dead(self, stream: str) -> dict[str, int]:
         return self.reference.dead(stream)
 
-    def explain(self, text: str) -> str:
+    def explain(self, kind: str) -> str:
         raise NotImplementedError("the reference has no plan")
 
 

@@ -75,8 +75,8 @@ class Target(Protocol):
         """Dead letters by reason."""
         ...
 
-    def explain(self, text: str) -> str:
-        """What EXPLAIN prints."""
+    def explain(self, kind: str) -> str:
+        """What EXPLAIN SHARING or EXPLAIN SCHEDULE prints."""
         ...
 
 
@@ -137,7 +137,7 @@ class Play:
                 yield End(tuple(self._own(name) for name in self._streams))
             case ("restart",):
                 yield Restart()
-            case ("tick",) | ("answers", _) | ("dead", _) | ("explain", *_):
+            case ("tick",) | ("answers", _) | ("dead", _) | ("explain", "sharing" | "schedule"):
                 pass
             case words:
                 raise Mismatch(f"{self.case.path.name}:{block.line + 1}: cannot read {' '.join(words)!r}")
@@ -173,8 +173,9 @@ class Play:
                 counts = target.dead(self._own(stream))
                 rows = [[cells.render(reason), str(counts[reason])] for reason in sorted(counts)]
                 found = [["reason", "count"], *rows]
-            case ("explain", *_):
-                found = [[line] for line in target.explain(" ".join(block.words).upper()).splitlines()]
+            case ("explain", kind):
+                # a blank line would end the block
+                found = [[line] for line in target.explain(kind).splitlines() if line.strip()]
             case _:
                 return
         lines = cells.table(found) if block.directive != "explain" else [line for (line,) in found]

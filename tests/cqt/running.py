@@ -7,11 +7,13 @@ from collections.abc import Callable, Generator, Sequence
 from datetime import datetime, timedelta
 
 from punctual.clock import EPOCH, ManualClock
-from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
+from punctual.engine.explain import explain_schedule, explain_sharing
 from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, PunctualError
+from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
+from punctual.share.units import share
 from tests.cqt.case import Case
 from tests.cqt.play import DATA, NOW_US, Advance, End, Feed, Mismatch, Play, Request, Restart, Statement, Tick
 from tests.reference.judge import Answer
@@ -50,8 +52,10 @@ class EngineTarget:
             counts[letter["reason"]] = counts.get(letter["reason"], 0) + 1
         return counts
 
-    def explain(self, text: str) -> str:
-        return self.engine.explain(text)
+    def explain(self, kind: str) -> str:
+        catalog = self.engine.catalog
+        plan = share(catalog.queries.values())
+        return explain_sharing(plan, catalog) if kind == "sharing" else explain_schedule(plan)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -143,9 +147,14 @@ class EngineTarget:
 
 def run_case(case: Case, backend: MakeBackend, *, resume: bool = False, options: dict[str, str] | None = None) -> None:
     """One case by itself; with ``resume`` the engine is stopped and resumed after every request."""
-    problems = run_together([Play(case)], backend, resume=resume, options=options)
+    run_play(Play(case), backend, resume=resume, options=options)
+
+
+def run_play(play: Play, backend: MakeBackend, *, resume: bool = False, options: dict[str, str] | None = None) -> None:
+    """One play by itself."""
+    problems = run_together([play], backend, resume=resume, options=options)
     if problems:
-        raise problems[case.name]
+        raise problems[play.case.name]
 
 
 def run_together(

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from punctual.clock import ManualClock
-from punctual.ports.answers import AnswerBlock
 from punctual.engine.engine import Engine
+from punctual.ports.answers import AnswerBlock
 from tests.cqt.play import NOW_US
 from tests.inprocess.backend import InProcess
 from tests.store.dying import Crash, DyingFiles
@@ -143,7 +143,7 @@ def test_the_story_answers(undisturbed: Story) -> None:
 
 
 def test_crash_at_some_steps(undisturbed: Story, tmp_path: Path) -> None:
-    for step in range(2, undisturbed.files.steps, 5):
+    for step in range(2, undisturbed.files.steps, 7):
         _crashed(undisturbed, tmp_path / str(step), step)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from punctual.ports.feeds.slices import FileSlice
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Stream, Table
+from punctual.ports.feeds.slices import FileSlice
 from punctual.runtime.backend import Declared, Judged, Question, SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
 from punctual.runtime.operators import shards

@@ -82,7 +82,7 @@ def result_type(aggregate: Aggregate, argument: pa.DataType | None) -> pa.DataTy
     match aggregate.function:
         case "count" | "count_if" | "approx_count_distinct":
             return pa.int64()
-        case "sum" | "avg" if pa.types.is_decimal(argument):
+        case "sum" | "avg" if argument is not None and pa.types.is_decimal(argument):
             more, scale = (10, 0) if aggregate.function == "sum" else (4, 4)
             return pa.decimal128(min(38, argument.precision + more), argument.scale + scale)
         case "sum":

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from punctual.errors import FeedError
 from punctual.ports.feeds import listing
 from punctual.ports.feeds.csv_rows import inspect_csv
 from punctual.ports.feeds.files import FilesFeed, table_hash
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable, inspect_parquet, spark_type
 from punctual.ports.feeds.slices import FileRef, FileSlice
-from punctual.errors import FeedError
 
 COLUMNS = [("ts", "TIMESTAMP"), ("x", "DOUBLE")]
 

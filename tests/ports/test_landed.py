@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from punctual.errors import FeedError
 from punctual.ports.feeds import landed
 from punctual.ports.feeds.landed import LandedFeed, write_rows
-from punctual.errors import FeedError
 
 COLUMNS = [("ts", "TIMESTAMP"), ("x", "DOUBLE"), ("s", "STRING")]
 

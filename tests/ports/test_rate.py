@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.ports.feeds.rate import RateFeed, RateSlice
 from punctual.errors import FeedError
+from punctual.ports.feeds.rate import RateFeed, RateSlice
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)

@@ -55,6 +55,7 @@ def replace_aggregates(
     """
     select = select.copy()
     for node in list(select.find_all(exp.Func)):
+        assert isinstance(node, exp.Expression)
         listed = _listed(node)
         if listed is None:
             continue

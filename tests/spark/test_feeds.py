@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.errors import FeedError
 from punctual.ports.feeds.files import FilesFeed, read_table
 from punctual.ports.feeds.landed import LandedFeed, land, write_rows
 from punctual.ports.feeds.parquet_rows import castable
 from punctual.ports.feeds.rate import RateFeed, RateSlice
-from punctual.errors import FeedError
 from tests.spark.counting import counting
 
 pytestmark = pytest.mark.spark

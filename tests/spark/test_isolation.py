@@ -285,8 +285,8 @@ def test_exit_code_and_terminal_of_a_run_with_a_bad_query(folder: Path, capfd: p
     assert "Traceback" not in printed.err
 
 
-def test_evaluation_that_fails_once_stops_the_query_that_failed(folder: Path) -> None:
-    """Isolation of expressions over aggregates: only who fails alone is stopped."""
+def test_an_evaluation_that_fails_once_stops_nobody(folder: Path) -> None:
+    """Only a query that fails alone is stopped."""
     calls: list[int] = []
 
     class Forgetful(SparkBackend):
@@ -300,7 +300,7 @@ def test_evaluation_that_fails_once_stops_the_query_that_failed(folder: Path) ->
     assert run.stopped == frozenset()
     assert run.answers == Run(folder, "without", STREAMS + GOOD).answers
     assert calls[0] == 2
-    assert calls[1:3] == [1, 1]
+    assert max(calls[1:4]) == 1
 
 
 def test_spark_is_still_there(spark: SparkSession) -> None:

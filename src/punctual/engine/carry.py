@@ -7,7 +7,7 @@ them is said by :func:`covered_from`, once, when the query is added.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +16,11 @@ from punctual.kernel.window.layout import covers, progressions_for
 from punctual.plan.query import Join
 from punctual.plan.shared import BandColumn, Reader, Unit, UnitSynopsis
 from punctual.schedule.due import BEGINNING
+
+Forms = tuple[tuple[str, Micros], ...]
+"""Names in the state that a unit has had, oldest first, each with the largest event time when it began."""
+FORMS_KEPT = 32
+"""Older forms of a unit are forgotten: a query that would need them says that its windows are not covered."""
 
 
 def unit_to_json(unit: Unit) -> dict[str, Any]:
@@ -35,26 +40,63 @@ def unit_from_json(body: Mapping[str, Any]) -> Unit:
             UnitSynopsis(s["kind"], s["argument"], tuple(s["parameters"]), s["ignore_nulls"]) for s in body["synopses"]
         ),
         windows=tuple((r, s) for r, s in body["windows"]),
+        owner=body["owner"],
     )
 
 
-def covered_from(reader: Reader, unit: Unit, old: Unit | None, horizon: Micros, greatest: Micros | None) -> Micros:
+def covered_from(
+    reader: Reader, unit: Unit, forms: Sequence[tuple[Unit, Micros]], through: Micros, greatest: Micros | None
+) -> Micros:
     """Windows that start here or later rest on every row: the store covers them for this reader.
 
-    ``horizon`` is what the old unit still keeps from; ``greatest`` the largest event time accepted so far.
+    ``unit`` is what it reads from now on; ``forms`` what stood in its place without a break until now, oldest first,
+    each with the largest event time when it began. ``through`` and ``greatest`` are those of the stream now.
     """
     if greatest is None:
         return BEGINNING
-    if old is None or old.identity != unit.identity:
-        return greatest
     wanted = {unit.synopses[use.synopsis] for use in reader.uses}
+    start = greatest
+    for form, since in reversed(forms):
+        if not _serves(form, reader, wanted):
+            break
+        start = since
+    if start == greatest or through == BEGINNING:
+        return start
+    return max(start, through - max(length for length, _step in forms[-1][0].windows))
+
+
+def _serves(form: Unit, reader: Reader, wanted: set[UnitSynopsis]) -> bool:
+    """Whether the cells of a unit hold what the reader wants, cut where it cuts."""
     window = (reader.query.range_us, reader.query.cadence.us)
-    edges = covers(progressions_for(old.windows), progressions_for([window]))
-    cuts = {band.column: set(band.cuts) for band in old.bands}
+    edges = covers(progressions_for(form.windows), progressions_for([window]))
+    cuts = {band.column: set(band.cuts) for band in form.bands}
     decided = all(
         set(comparison.values) <= cuts[comparison.column]
         for conditions in (reader.where, *(use.conditions for use in reader.uses))
         for conjunction in conditions
         for comparison in conjunction
     )
-    return horizon if wanted <= set(old.synopses) and edges and decided else greatest
+    return wanted <= set(form.synopses) and edges and decided
+
+
+def continued(
+    former: Mapping[str, Forms], units: Mapping[str, tuple[str, Unit]], greatest: Callable[[Unit], Micros | None]
+) -> dict[str, Forms]:
+    """The forms of every unit that stands now: those it had, and a new one where it changes.
+
+    ``units`` maps what a unit is (``standing.unit_place``) to its name in the state. One that did not stand until now
+    begins anew, whatever the store still holds of it: rows have passed that it did not see.
+
+    >>> from punctual.plan.shared import Unit
+    >>> unit = Unit("s", (), (), (), (), (), ((60, 60),))
+    >>> continued({"gone": (("g", 1),), "p": (("a", 3),)}, {"p": ("b", unit)}, lambda unit: 9)
+    {'p': (('a', 3), ('b', 9))}
+    """
+    found: dict[str, Forms] = {}
+    for place, (key, unit) in units.items():
+        forms = former.get(place, ())
+        if not forms or forms[-1][0] != key:
+            seen = greatest(unit)
+            forms = (*forms, (key, BEGINNING if seen is None else seen))
+        found[place] = forms[-FORMS_KEPT:]
+    return found

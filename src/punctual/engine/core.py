@@ -15,10 +15,10 @@ from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.ports.answers import AnswerBlock
-from punctual.engine.carry import covered_from
+from punctual.engine.carry import continued, covered_from
 from punctual.engine.delivery import Delivery
 from punctual.engine.intake import Intake
-from punctual.engine.isolate import Culprits, reason
+from punctual.engine.isolate import reason
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, Moment, apart, finish
 from punctual.engine.places import explain_stop, first_failing
@@ -29,7 +29,7 @@ from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState, QueryState
 from punctual.engine.tables import Tables
 from punctual.plan.query import WindowQuery
-from punctual.plan.shared import Reader, Unit
+from punctual.plan.shared import Reader
 from punctual.runtime.backend import Backend, Question
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
@@ -129,29 +129,30 @@ class Core:
 
     def _register(self) -> None:
         """Record which queries stand, since when, and from where their windows are covered."""
-        former = {unit.identity: unit for unit in self.program.units.values()}
         queries: dict[str, QueryState] = {}
         for query in self.standing.catalog.queries.values():
             known = self.program.queries.get(query.name)
             key = query_key(query)
-            same = known is not None and known.key == key
-            queries[query.name] = known if known is not None and same else self._added(query, key, former)
-        named = {self.standing.unit_key(i): unit for i, unit in enumerate(self.standing.plan.units)}
-        units = {**self.program.units, **named}
-        if self.program.number == 0 or queries != self.program.queries or units != self.program.units:
-            self.program = ProgramState(self.program.number + 1, queries, units)
+            queries[query.name] = known if known is not None and known.key == key else self._added(query, key)
+        plan = self.standing.plan
+        named = {self.standing.unit_key(i): unit for i, unit in enumerate(plan.units)}
+        places = {self.standing.unit_place(i): (self.standing.unit_key(i), unit) for i, unit in enumerate(plan.units)}
+        forms = continued(self.program.forms, places, lambda unit: self.progress[unit.stream.lower()].greatest)
+        program = ProgramState(self.program.number, queries, {**self.program.units, **named}, forms)
+        if self.program.number == 0 or program != self.program:
+            self.program = replace(program, number=self.program.number + 1)
             self.store.save_program(self.program.number, self.program.to_json())
 
-    def _added(self, query: WindowQuery, key: str, former: Mapping[str, Unit]) -> QueryState:
+    def _added(self, query: WindowQuery, key: str) -> QueryState:
         """A query that is new here answers instants after what is complete now."""
         progress = self.progress[query.stream.lower()]
         reader = next(r for r in self.standing.plan.readers if r.query.name == query.name)
+        forms = self.program.forms.get(self.standing.unit_place(reader.unit), ())
+        former = [(self.program.units[name], since) for name, since in forms]
         unit = self.standing.plan.units[reader.unit]
-        old = former.get(unit.identity)
-        horizon = BEGINNING
-        if old is not None and progress.through != BEGINNING:
-            horizon = progress.through - max(length for length, _step in old.windows)
-        return QueryState(key, progress.through, covered_from(reader, unit, old, horizon, progress.greatest))
+        return QueryState(
+            key, progress.through, covered_from(reader, unit, former, progress.through, progress.greatest)
+        )
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
@@ -264,11 +265,7 @@ class Core:
         reading = Reading(
             self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan, self._alone
         )
-        culprits = Culprits()
-        if any(planned is not None for planned in work.slices.values()):
-            reduced, culprits = reading.reduce(self.standing, work)
-        else:
-            reduced = Reduced()
+        reduced, culprits = reading.reduce(self.standing, work)
         for stream, path, why in culprits.files:
             self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
         if culprits.queries:
@@ -405,8 +402,9 @@ class Core:
         taken = {name: intake.to_json() for name, intake in self.intakes.items()}
         body = {"taken": taken, "slices": {}, **self._body(self.progress)}
         self.store.rebase(batch, body, self.memory.export(batch))
-        named = {self.standing.unit_key(i): unit for i, unit in enumerate(self.standing.plan.units)}
-        if named != self.program.units:  # older units have no cells any more
+        forms = {name for names in self.program.forms.values() for name, _since in names}
+        named = {name: unit for name, unit in self.program.units.items() if name in forms}
+        if named != self.program.units:  # other units have no cells any more
             self.program = replace(self.program, number=self.program.number + 1, units=named)
             self.store.save_program(self.program.number, self.program.to_json())
         if self.memory.in_shards or self.memory.crowding() != self.memory.crowded:

@@ -21,6 +21,7 @@ from punctual.clock import SECOND, Micros
 from punctual.ports.answers import AnswerBlock
 from punctual.engine.places import Place
 from punctual.kernel.window import spec as kernel
+from punctual.kernel.window.keys import encode
 from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
 from punctual.plan.query import Comparison, WindowQuery
@@ -177,7 +178,8 @@ def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: l
         ranks: list[NDArray[np.int64]] = [kept]
         for item, array in reversed(list(zip(query.order, order))):
             chosen = array.take(pa.array(kept))
-            rank = spark_order([chosen]).astype(np.int64)
+            codes, distinct = encode([chosen], len(chosen))  # equal values must have equal ranks
+            rank = spark_order(distinct).astype(np.int64)[codes]
             ranks.append(rank if item.ascending else -rank)
             null = pc.is_null(chosen).to_numpy(zero_copy_only=False)
             ranks.append((null != item.nulls_first).astype(np.int64))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from punctual.clock import Micros
 from punctual.engine.intake import Intake
 from punctual.engine.isolate import Culprits, find, reason
@@ -17,6 +19,7 @@ from punctual.errors import RunError
 from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.runtime.backend import Backend, SliceWork, Tick
+from punctual.runtime.operators.reduce import OUTPUT
 from punctual.runtime.store.store import Store
 
 PATIENCE = 1
@@ -61,7 +64,7 @@ class Reading:
         patience = PATIENCE
         while True:
             try:
-                output = self.backend.tick(self._tick(standing, work))
+                output = self._run(standing, work)
                 break
             except Exception as problem:
                 if not self.backend.alive():
@@ -80,7 +83,7 @@ class Reading:
         ]
         return reduced, Culprits(files, queries)
 
-    def _tick(self, standing: Standing, work: Slices) -> Tick:
+    def _run(self, standing: Standing, work: Slices) -> pa.Table:
         parts = tuple(
             SliceWork(
                 stream=name,
@@ -94,7 +97,11 @@ class Reading:
             for name, planned in work.slices.items()
             if planned is not None
         )
-        return Tick(parts, self.tables, self.store.identity.shards, self.store.incoming(work.batch))
+        if not parts:
+            return OUTPUT.empty_table()
+        return self.backend.tick(
+            Tick(parts, self.tables, self.store.identity.shards, self.store.incoming(work.batch))
+        )
 
     def _culprits(self, standing: Standing, work: Slices) -> Culprits:
         bare = _without_units(standing)
@@ -121,7 +128,7 @@ class Reading:
     def fails(self, standing: Standing, work: Slices) -> Exception | None:
         """What goes wrong when this is tried, if anything does."""
         try:
-            self.backend.tick(self._tick(standing, work))
+            self._run(standing, work)
         except Exception as problem:
             if not self.backend.alive():
                 raise

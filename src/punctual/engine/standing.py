@@ -36,6 +36,11 @@ class Standing:
         """Under which name the state keeps the unit's cells."""
         return unit_key(self.plan.units[index], self.catalog)
 
+    def unit_place(self, index: int) -> str:
+        """What the unit is, whatever its windows, cuts and synopses."""
+        unit = self.plan.units[index]
+        return f"{unit.identity}-{_meaning(unit, self.catalog)}"
+
     def without(self, names: set[str]) -> Standing:
         """The program without those queries; units stay as they are until the next change."""
         readers = tuple(r for r in self.plan.readers if r.query.name not in names)
@@ -44,9 +49,13 @@ class Standing:
 
 def unit_key(unit: Unit, catalog: Catalog) -> str:
     """A unit's name in the state: what decides its cells, the meaning of the stream's columns included."""
+    return f"{unit.fingerprint}-{_meaning(unit, catalog)}"
+
+
+def _meaning(unit: Unit, catalog: Catalog) -> str:
     stream = catalog.streams[unit.stream.lower()]
     meaning = repr((stream.columns, stream.event_time))
-    return f"{unit.fingerprint}-{hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()}"
+    return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
 
 
 def same_meaning(key: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punctual.clock import Micros
-from punctual.engine.carry import unit_from_json, unit_to_json
+from punctual.engine.carry import Forms, unit_from_json, unit_to_json
 from punctual.plan.shared import Unit
 from punctual.schedule.due import BEGINNING
 
@@ -28,11 +28,16 @@ class QueryState:
 
 @dataclass(frozen=True, slots=True)
 class ProgramState:
-    """The program's snapshot: its queries, and every unit under whose name the store may hold cells."""
+    """The program's snapshot.
+
+    ``queries`` are its queries, ``units`` every unit under whose name the store may hold cells, ``forms`` the names
+    that each standing unit has had since it began.
+    """
 
     number: int = 0
     queries: Mapping[str, QueryState] = field(default_factory=dict)
     units: Mapping[str, Unit] = field(default_factory=dict)
+    forms: Mapping[str, Forms] = field(default_factory=dict)
 
     def stop(self, name: str, reason: str) -> ProgramState:
         """The same with one query stopped."""
@@ -46,6 +51,7 @@ class ProgramState:
                 for name, q in self.queries.items()
             },
             "units": {key: unit_to_json(unit) for key, unit in self.units.items()},
+            "forms": {place: [list(form) for form in forms] for place, forms in self.forms.items()},
         }
 
     @staticmethod
@@ -54,4 +60,5 @@ class ProgramState:
             number,
             {name: QueryState(**q) for name, q in body["queries"].items()},
             {key: unit_from_json(unit) for key, unit in body["units"].items()},
+            {place: tuple((key, since) for key, since in forms) for place, forms in body["forms"].items()},
         )

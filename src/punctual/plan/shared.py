@@ -50,11 +50,14 @@ class Unit:
     synopses: tuple[UnitSynopsis, ...]
     windows: tuple[tuple[Micros, Micros], ...]
     """Pairs (range, step) of the windows that read the unit, sorted."""
+    owner: str = ""
+    """The one query that reads it, where sharing is off."""
 
     @property
     def identity(self) -> str:
         """What does not change when queries with other windows, thresholds or functions come and go."""
-        what = (self.stream, self.joins, self.mask, self.keys, tuple((b.column, b.kind) for b in self.bands))
+        bands = tuple((band.column, band.kind) for band in self.bands)
+        what = (self.stream, self.joins, self.mask, self.keys, bands, self.owner)
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
@@ -105,6 +106,17 @@ def judge(
     return Judged(_collect(queries, shapes, frames, types), tuple(errors))
 
 
+def _nullable(data_type: pa.DataType) -> pa.DataType:
+    """The type without promises that a part is never NULL: Spark makes them, and an empty window breaks them."""
+    if pa.types.is_list(data_type):
+        return pa.list_(_nullable(data_type.value_type))
+    if pa.types.is_struct(data_type):
+        return pa.struct([pa.field(field.name, _nullable(field.type)) for field in data_type])
+    if pa.types.is_map(data_type):
+        return pa.map_(data_type.key_type, _nullable(data_type.item_type))
+    return data_type
+
+
 def _relations(query: WindowQuery) -> set[str]:
     return {query.stream.lower(), *(join.table.lower() for join in query.joins)}
 
@@ -117,7 +129,7 @@ def _collect(
         struct = types.get(shapes[str(_query_text(query, frames))])
         if struct is None:
             continue
-        of = {f.name: to_arrow_type(f.dataType, timezone="UTC") for f in struct.fields}
+        of = {f.name: _nullable(to_arrow_type(f.dataType, timezone="UTC")) for f in struct.fields}
         found[query.name] = QueryTypes(
             tuple(of[f"k{i}"] for i in range(len(query.keys))),
             tuple(of[f"a{i}"] for i in range(len(query.aggregates))),

@@ -9,6 +9,7 @@ Every expression is computed once a branch, however many units name it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -88,7 +89,7 @@ def _spec(stream: Stream, unit: Unit, columns: _Columns) -> UnitSpec:
 
 
 def _band_expression(band: BandColumn) -> str:
-    plain = band.column.startswith("`") and band.column.count("`") == 2
+    plain = re.fullmatch(r"`[^`]+`", band.column) is not None
     return band.column if plain else f"CAST(({band.column}) AS INT)"
 
 

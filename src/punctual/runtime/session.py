@@ -35,6 +35,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from punctual.errors import EnvironmentFault
+from punctual.runtime.archive import archive_options
 from punctual.runtime.java import Java, find_java
 
 MIB = 2**20
@@ -74,6 +75,7 @@ CONTEXT_OPTIONS: dict[str, str] = {
     # Without checksum files beside the data, which also could not stand beside a file whose name has a colon.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "punctual.runtime.operators.daemon",
     "spark.submit.deployMode": "client",
 }
 """Options that are fixed when the context starts."""
@@ -81,6 +83,7 @@ CONTEXT_OPTIONS: dict[str, str] = {
 SILENCED = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark")
 """Python loggers that would print what an exception already says."""
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SPARK_PREFIXES = ("SPARK_", "PYSPARK_")
 JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 
@@ -108,7 +111,7 @@ def start(master: str | None, app: str, options: Mapping[str, str]) -> SparkSess
     app : str
         The name of the application.
     options : mapping
-        Further Spark options; they win over those of this module.
+        Further Spark options; they win over those of this module (options of the JVM are added to ours).
 
     Raises
     ------
@@ -125,7 +128,7 @@ def start(master: str | None, app: str, options: Mapping[str, str]) -> SparkSess
     return _start_jvm(master or default_master(), app, options)
 
 
-def stop(spark: SparkSession) -> None:
+def stop(spark: SparkSession, patience_s: float = 10.0) -> None:
     """Stop the context and its JVM and remove its scratch folder; a shared context is left running."""
     global _own
     own = _own
@@ -135,7 +138,7 @@ def stop(spark: SparkSession) -> None:
     if _process_alive(own.gateway):
         with contextlib.suppress(Exception):
             spark.stop()
-    _end_jvm(own.gateway)
+    _end_jvm(own.gateway, patience_s)
     _forget_jvm()
     shutil.rmtree(own.folder, ignore_errors=True)
 
@@ -175,9 +178,15 @@ def driver_memory_mib() -> int:
 
 
 def jvm_options(java: Java) -> str:
-    """Command line options of the driver's JVM."""
+    """Command line options of the driver's JVM.
+
+    On two cores the serial collector does the same work in half the memory; the C1 compiler alone would start in two
+    thirds of the CPU time, and then need twice as much for every batch.
+    """
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    return f"-Dlog4j2.configurationFile={log4j} -Duser.timezone=UTC -XX:+UseParallelGC"
+    collector = "-XX:+UseSerialGC" if cores() <= 2 else "-XX:+UseParallelGC"
+    archive = archive_options(java, os.environ)
+    return f"-Dlog4j2.configurationFile={log4j} -Duser.timezone=UTC {collector} {archive}".rstrip()
 
 
 def scrubbed(environ: Mapping[str, str], java: Java) -> dict[str, str]:
@@ -210,14 +219,17 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
         "spark.master": master,
         "spark.app.name": app,
         "spark.driver.memory": f"{driver_memory_mib()}m",
-        "spark.driver.extraJavaOptions": jvm_options(java),
+        JAVA_OPTIONS: jvm_options(java),
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }
-    conf.setAll(list({**own_options, **options}.items()))
+    merged = {**own_options, **options}
+    if JAVA_OPTIONS in options:
+        merged[JAVA_OPTIONS] = f"{own_options[JAVA_OPTIONS]} {options[JAVA_OPTIONS]}"
+    conf.setAll(list(merged.items()))
     # PySpark asks for these during its whole life, so they leave this process and not only the JVM's environment.
     for name in [name for name in os.environ if name.startswith(SPARK_PREFIXES)]:
         del os.environ[name]
@@ -230,7 +242,7 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
     except Exception as problem:
         # The folder stays: its log is what the message points at.
         if SparkContext._gateway is not None:
-            _end_jvm(SparkContext._gateway)
+            _end_jvm(SparkContext._gateway, 10.0)
         _forget_jvm()
         raise EnvironmentFault(
             "session.failed",
@@ -293,7 +305,7 @@ def _process_alive(gateway: Any) -> bool:
     return gateway is not None and _process(gateway).poll() is None
 
 
-def _end_jvm(gateway: JavaGateway) -> None:
+def _end_jvm(gateway: JavaGateway, patience_s: float) -> None:
     """Close the pipe that the JVM lives on, and wait for it."""
     process = _process(gateway)
     with contextlib.suppress(Exception):
@@ -302,7 +314,7 @@ def _end_jvm(gateway: JavaGateway) -> None:
         with contextlib.suppress(OSError):
             process.stdin.close()
     try:
-        process.wait(10)
+        process.wait(patience_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

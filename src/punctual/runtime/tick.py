@@ -2,6 +2,7 @@
 
 Every branch reads a slice, is projected by one SQL text, coalesced, and reduced by ``operators.reduce``; the union of
 all branches is one job of one stage. The number of calls to the JVM depends on the number of streams, not of queries.
+Nothing in the text of a tick's plan that becomes Java code changes from tick to tick, so that code is compiled once.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def _branch(
     spark: SparkSession, tick: Tick, work: SliceWork, branch: Branch, view: str, views: TableViews, parts: int
 ) -> DataFrame:
     tables = {join.alias: views.view(spark, join, tick.tables[join.table.lower()]) for join in branch.joins}
-    text = branch_sql(branch, view, tables, work.complete_through, work.horizon)
+    time = work.branches[0].stream.event_time
+    through, horizon = _Limit.beside(work.complete_through, time), _Limit.beside(work.horizon, time)
+    text = branch_sql(branch, view, tables, through, horizon)
     operator = Reduce(
         work.stream,
         branch.units,
@@ -48,6 +51,26 @@ def _branch(
         branch.counted,
     )
     return spark.sql(text).coalesce(parts).mapInArrow(operator, OUTPUT_DDL)
+
+
+class _Limit(int):
+    """A number that is written into SQL as an element of an array, chosen by whether a column is NULL.
+
+    Catalyst writes a plain number into the Java code of the stage, so a limit that moves with every tick would have
+    that code compiled, loaded and warmed up again with every tick: a hundred milliseconds. An array is passed by
+    reference, and an index that depends on the row keeps Catalyst from folding its element back into a number.
+    """
+
+    _column: str
+
+    @classmethod
+    def beside(cls, value: int, column: str) -> _Limit:
+        limit = cls(value)
+        limit._column = column
+        return limit
+
+    def __format__(self, _spec: str) -> str:
+        return f"array({int(self)}L, {int(self)}L)[CAST(`{self._column}` IS NULL AS INT)]"
 
 
 class TableViews:

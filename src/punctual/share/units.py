@@ -29,7 +29,7 @@ def share(queries: Iterable[WindowQuery], *, sharing: bool = True) -> SharedPlan
         key = (query.stream, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
         groups.setdefault(key if sharing else query.name, []).append(query)
         order.append(query)
-    units = tuple(_unit(members) for members in groups.values())
+    units = tuple(_unit(members, "" if sharing else members[0].name) for members in groups.values())
     place = {query.name: index for index, members in enumerate(groups.values()) for query in members}
     return SharedPlan(units, tuple(_reader(query, place[query.name], units[place[query.name]]) for query in order))
 
@@ -39,7 +39,7 @@ def _compared(query: WindowQuery) -> tuple[str, ...]:
     return tuple(sorted({c.column for predicate in predicates for c in predicate.comparisons}))
 
 
-def _unit(members: list[WindowQuery]) -> Unit:
+def _unit(members: list[WindowQuery], owner: str) -> Unit:
     first = members[0]
     synopses: dict[UnitSynopsis, None] = {ROWS: None}
     constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
@@ -57,6 +57,7 @@ def _unit(members: list[WindowQuery]) -> Unit:
         bands=tuple(_band(column, values) for column, values in constants.items()),
         synopses=(ROWS, *sorted((s for s in synopses if s != ROWS), key=repr)),
         windows=tuple(sorted({(query.range_us, query.cadence.us) for query in members})),
+        owner=owner,
     )
 
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.errors import FeedError
 from punctual.ports.feeds.csv_rows import inspect_csv
 from punctual.ports.feeds.json_rows import inspect_json
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import inspect_parquet
 from punctual.ports.feeds.reading import Columns, Inspection, read_plans
 from punctual.ports.feeds.slices import FileRef, FileSlice
-from punctual.errors import FeedError
 
 MAX_BYTES = 2**30
 """What one batch reads at most, unless one file is larger."""

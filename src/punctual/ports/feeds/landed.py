@@ -29,10 +29,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from punctual.errors import FeedError
 from punctual.ports.feeds.files import MAX_BYTES, FilesFeed
 from punctual.ports.feeds.reading import Columns
 from punctual.ports.feeds.slices import FileSlice
-from punctual.errors import FeedError
 
 _ORJSON = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 

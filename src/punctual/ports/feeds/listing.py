@@ -10,8 +10,8 @@ import glob
 import os
 from collections.abc import Container, Iterator
 
-from punctual.ports.feeds.slices import FileRef
 from punctual.errors import FeedError
+from punctual.ports.feeds.slices import FileRef
 
 
 def list_files(path: str, seen: Container[str] = frozenset()) -> list[FileRef]:

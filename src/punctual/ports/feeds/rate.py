@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.clock import Micros
-from punctual.ports.feeds.reading import jvm_strings
 from punctual.errors import FeedError
+from punctual.ports.feeds.reading import jvm_strings
 
 BATCH_ROWS = 1_000_000
 ROWS_A_PARTITION = 250_000

@@ -10,10 +10,12 @@ path of a file that this task wrote.
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import orjson
@@ -101,6 +103,7 @@ class Reduce:
             yield self._output(index, cells_count, payload, path)
         if self.counted:
             yield self._output(FACTS, facts.accepted, facts.to_json(), None)
+        _keep_what_is_loaded()
 
     def _output(self, unit: int, cells: int, payload: bytes | pa.Buffer | None, path: str | None) -> pa.RecordBatch:
         values = (self.stream, unit, cells, None if payload is None else memoryview(payload), path)
@@ -151,6 +154,16 @@ def to_ipc(table: pa.Table) -> pa.Buffer:
 def from_ipc(data: bytes | pa.Buffer) -> pa.Table:
     """The table of an Arrow IPC stream, without a copy."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+@cache
+def _keep_what_is_loaded() -> None:
+    """Take the kernels and libraries, loaded by now, out of the reach of the garbage collector; once a process.
+
+    Spark's daemon collects garbage after every task, and looking through all of them takes longer than a small task.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

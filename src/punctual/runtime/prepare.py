@@ -1,0 +1,91 @@
+"""Make the class archive of this machine once (``python -m punctual.runtime.prepare``); see ``runtime/archive.py``.
+
+A session starts, does a little of everything that a tick does, so that its classes are loaded, and writes them down
+when it ends. Files are written beside their place and renamed, so a start at the same time sees all or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from punctual.ports.feeds.files import FORMATS, FilesFeed
+from punctual.runtime import session
+from punctual.runtime.archive import archive_path, base_path
+from punctual.runtime.java import Java, find_java
+
+PATIENCE_S = 300.0
+"""How long the JVM may take to write the archive when it ends."""
+
+
+def prepare() -> Path | None:
+    """The archive's path, after making it if it is not there; None when this machine cannot make one."""
+    java = find_java(os.environ)
+    try:
+        archive = archive_path(java, os.environ)
+        if not archive.is_file():
+            _make(java, archive)
+    except OSError:
+        return None
+    return archive if archive.is_file() else None
+
+
+def _make(java: Java, archive: Path) -> None:
+    making = archive.with_suffix(f".{os.getpid()}.making")
+    options = [f"-XX:ArchiveClassesAtExit={making}"]
+    if java.real is not None:
+        base = base_path(archive)
+        dumping = base.with_suffix(f".{os.getpid()}.making")
+        command = [str(java.real), "-Xshare:dump", f"-XX:SharedArchiveFile={dumping}"]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE_S)
+        os.replace(dumping, base)
+        options.append(f"-XX:SharedArchiveFile={base}")
+    spark = session.start(
+        "local[2]", "prepare", {session.JAVA_OPTIONS: " ".join(options), "spark.driver.memory": "1g"}
+    )
+    try:
+        _exercise(spark)
+    finally:
+        session.stop(spark, patience_s=PATIENCE_S)
+    os.replace(making, archive)
+
+
+def _exercise(spark: SparkSession) -> None:
+    """A tick in small: every format, a filter, a stage in Python, a shuffle, rows from Arrow."""
+    columns = [("ts", "TIMESTAMP"), ("name", "STRING"), ("x", "DOUBLE")]
+    with tempfile.TemporaryDirectory() as folder:
+        row = {"ts": "2012-04-21T09:20:00Z", "name": "a", "x": 1.5}
+        Path(folder, "json").write_text(json.dumps(row) + "\n")
+        Path(folder, "csv").write_text("ts,name,x\n2012-04-21T09:20:00Z,a,1.5\n")
+        pq.write_table(pa.table({"name": ["a"], "x": [1.5]}), Path(folder, "parquet"))
+        rows = None
+        for kind in FORMATS:
+            feed = FilesFeed("exercise", columns, str(Path(folder, kind.lower())), kind)
+            planned = feed.plan(set(), max_files=1)
+            assert planned is not None
+            part = feed.read(spark, planned)
+            rows = part if rows is None else rows.union(part)
+        assert rows is not None
+        good = rows.where("_reason IS NULL AND x > 1").select("ts", "name", "x")
+        good.coalesce(2).mapInArrow(_same, "ts TIMESTAMP, name STRING, x DOUBLE").toArrow()
+        good.groupBy("name").count().orderBy("name").collect()
+    table = spark.createDataFrame(pa.table({"x": [1.0, 2.0]}))
+    table.where("x > 1").selectExpr("x + 1 AS y").collect()
+
+
+def _same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+if __name__ == "__main__":
+    if prepare() is None:
+        print("Java cannot archive its classes here: starts are slower", file=sys.stderr)
