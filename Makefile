@@ -24,10 +24,11 @@ demo: $(STAMP) ## run a real program on real trades and print its answers
 	@$(BIN)/python examples/demo.py
 
 quick: $(STAMP) lint types ## everything that needs no JVM, under a minute
-	@$(BIN)/python -m pytest -m "not spark and not long"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not spark and not long"
 
 test: $(STAMP) lint types ## the whole suite
-	@$(BIN)/python -m pytest -m "not long"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not spark and not long"
+	@$(BIN)/python -m pytest -m "spark and not long"
 
 test-long: $(STAMP) ## what needs longer
 	@$(BIN)/python -m pytest -m "long"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.ports.sinks.memory import MemorySink
 from punctual.engine.engine import Engine
 from punctual.errors import BindError, ProgramErrors, RunError
+from punctual.ports.sinks.memory import MemorySink
 
 pytestmark = pytest.mark.spark
 

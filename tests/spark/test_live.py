@@ -15,6 +15,7 @@ import pytest
 
 from punctual.engine.engine import Engine
 from punctual.errors import RunError
+from punctual.runtime.spark import SparkBackend
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -111,14 +112,35 @@ def test_a_query_added_while_it_runs(engine: Engine) -> None:
     assert "more" not in engine.catalog.queries
 
 
-def test_what_the_thread_died_of_is_raised(folder: Path) -> None:
-    engine = Engine(options={"tick": "50 ms"}, base=str(folder))
+def test_a_folder_that_vanishes_holds_nobody_up(folder: Path) -> None:
+    said: list[str] = []
+    engine = Engine(options={"tick": "50 ms", "idle": "1 second"}, base=str(folder), report=said.append)
     engine.sql(PROGRAM)
     engine.start()
+    wait_for(lambda: engine._opened()._there)
     (folder / "watched").rmdir()
-    with pytest.raises(Exception, match="missing-path"):
+    wait_for(lambda: said)
+    engine.feed("hand", [row(at_second(1), "a", 1.0)])
+    wait_for(lambda: not engine.answers("fed").empty)
+    (folder / "watched").mkdir()
+    drop(folder / "watched", "1.json", [row(datetime.now(UTC), "z", 2.0)])
+    wait_for(lambda: not engine.answers("watched").empty)
+    engine.stop()
+    assert len(said) == 1
+    assert 'stream "files" cannot be read for now' in said[0]
+
+
+def test_what_the_thread_died_of_is_raised(folder: Path) -> None:
+    class Mortal(SparkBackend):
+        def alive(self) -> bool:
+            return False
+
+    engine = Engine(options={"tick": "10 seconds"}, base=str(folder), backend=Mortal)
+    engine.sql(PROGRAM)
+    engine.start()
+    with pytest.raises(RunError, match="jvm-died"):
         engine.wait(PATIENCE_S)
-    with pytest.raises(Exception, match="missing-path"):
+    with pytest.raises(RunError, match="jvm-died"):
         engine.stop()
     with pytest.raises(RunError, match="not-open"):
         engine.feed("hand", [])

@@ -24,7 +24,8 @@ CREATE QUERY extremes AS SELECT k, g, min(x) AS lo, max(d) AS hi, first(n) AS f,
 FROM s [RANGE 15 SECONDS SLIDE 5 SECONDS] WHERE x > 1.5 GROUP BY k, g;
 CREATE QUERY shapes AS SELECT g, approx_percentile(x, array(0.1, 0.5, 0.99)) AS p, count(DISTINCT k) AS c,
 approx_count_distinct(n) AS acd FROM s [RANGE 30 SECONDS] GROUP BY g PERIOD 10 SECONDS;
-CREATE QUERY whole AS SELECT sum(x) / count(*) AS mean, count(DISTINCT n) AS c, approx_percentile(x, 0.5) AS m, max(k) AS k
+CREATE QUERY whole AS
+SELECT sum(x) / count(*) AS mean, count(DISTINCT n) AS c, approx_percentile(x, 0.5) AS m, max(k) AS k
 FROM s [RANGE 12 SECONDS SLIDE 3 SECONDS];
 CREATE QUERY ranked AS SELECT k, sum(x) AS s FROM s [RANGE 10 SECONDS] GROUP BY k HAVING count(*) > 2
 ORDER BY s DESC, k LIMIT 3 PERIOD 5 SECONDS;

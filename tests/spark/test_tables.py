@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from punctual.ports.storage import PosixFiles
 from punctual.engine.engine import Engine
 from punctual.errors import FeedError
+from punctual.ports.storage import PosixFiles
 from punctual.runtime.store.store import Store
 from tests.spark.counting import counting
 

@@ -14,7 +14,6 @@ from typing import Any
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros
 from punctual.config import Options
-from punctual.ports.answers import AnswerBlock
 from punctual.engine.carry import continued, covered_from
 from punctual.engine.delivery import Delivery
 from punctual.engine.intake import Intake
@@ -28,8 +27,10 @@ from punctual.engine.reduced import Reduced, letter
 from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState, QueryState
 from punctual.engine.tables import Tables
+from punctual.errors import FeedError
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader
+from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend, Question
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
@@ -82,6 +83,8 @@ class Core:
         self._standing: Standing | None = None
         self._memory: Memory | None = None
         self._answered: dict[str, Micros] = {}
+        self._there: dict[str, bool] = {}
+        """Streams whose source could be looked at once, and whether it could the last time."""
 
     @property
     def standing(self) -> Standing:
@@ -257,9 +260,23 @@ class Core:
 
     def _plan(self, limit: int | None) -> dict[str, Any] | None:
         now = self._clock.now()
-        found = {name: intake.plan(now, limit) for name, intake in self.intakes.items()}
+        found = {name: self._next(name, intake, now, limit) for name, intake in self.intakes.items()}
         slices = {name: planned for name, planned in found.items() if planned is not None}
         return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
+
+    def _next(self, name: str, intake: Intake, now: Micros, limit: int | None) -> Any | None:
+        """A stream's next slice. Live, a source that was there and is not now says so and holds nobody up."""
+        try:
+            planned = intake.plan(now, limit)
+        except FeedError as error:
+            if not self._judged or name not in self._there:
+                raise
+            if self._there[name]:
+                self._report(f'stream "{name}" cannot be read for now: {error.fact}')
+            self._there[name] = False
+            return None
+        self._there[name] = True
+        return planned
 
     def _reduce(self, work: Slices) -> Reduced:
         reading = Reading(
@@ -342,10 +359,10 @@ class Core:
         ready = self._due(self.progress)
         failed: set[str] = set()
         count = 0
-        for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
+        for part, stretch in enumerate(_stretches(ready)):
             if part <= skip:
                 continue
-            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in failed]
+            asked = [self._asked(r, d) for r, d in stretch if r.query.name not in failed]
             blocks, problems = self._answer([a for a in asked if a.due.count], released)
             self._mark(problems)
             failed |= {name for name, _why in problems}
@@ -414,6 +431,16 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
+
+
+def _stretches(ready: Sequence[tuple[Reader, Due]]) -> Iterator[Sequence[tuple[Reader, Due]]]:
+    """What is due, cut into parts; nearly always there is one, and no search for where to cut."""
+    dues = [d for _reader, d in ready]
+    if sum(d.count for d in dues) <= INSTANTS_A_PART:
+        yield ready
+        return
+    for start, stop in parts(dues, INSTANTS_A_PART):
+        yield [(reader, d.part(start, stop)) for reader, d in ready]
 
 
 def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:

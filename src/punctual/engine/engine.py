@@ -21,12 +21,6 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import parse_options
-from punctual.ports.answers import AnswerBlock
-from punctual.ports.feeds.landed import land, write_rows
-from punctual.ports.sinks.jsonl import JsonLinesSink
-from punctual.ports.sinks.memory import MemorySink
-from punctual.ports.sinks.sink import Sink
-from punctual.ports.storage import Files, PosixFiles
 from punctual.engine.core import Core, Settled, end_of_input
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
@@ -36,6 +30,12 @@ from punctual.errors import BindError, ProgramErrors, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.feeds.landed import land, write_rows
+from punctual.ports.sinks.jsonl import JsonLinesSink
+from punctual.ports.sinks.memory import MemorySink
+from punctual.ports.sinks.sink import Sink
+from punctual.ports.storage import Files, PosixFiles
 from punctual.runtime.backend import Backend, Declared, QueryTypes
 from punctual.runtime.spark import SparkBackend
 from punctual.runtime.store.lock import StateLock

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from punctual.clock import Micros
 from punctual.config import Options
+from punctual.errors import FeedError
+from punctual.plan.relation import Stream
+from punctual.plan.source import FeedSource, FileSource, RateSource
 from punctual.ports.feeds.files import FilesFeed
 from punctual.ports.feeds.landed import LandedFeed
 from punctual.ports.feeds.rate import RateFeed, RateSlice
 from punctual.ports.feeds.slices import FileRef, FileSlice
-from punctual.errors import FeedError
-from punctual.plan.relation import Stream
-from punctual.plan.source import FeedSource, FileSource, RateSource
 
 Slice = Any
 """A slice as JSON; None stands for one with nothing left in it."""

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros
-from punctual.ports.answers import AnswerBlock
 from punctual.engine.places import Place
 from punctual.kernel.window import spec as kernel
 from punctual.kernel.window.keys import encode
@@ -26,12 +25,14 @@ from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
 from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
+from punctual.ports.answers import FIELDS, AnswerBlock
 from punctual.runtime.backend import QueryTypes, Question
 from punctual.schedule.due import Due
 
 I64 = NDArray[np.int64]
 NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
 TIME = pa.timestamp("us", tz="UTC")
+ROWS_PLACE = [name for name, _type in FIELDS].index("rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,13 @@ def finish(
     """Blocks of answers, one a query, in the order of ``asked``."""
     questions = [_question(a, result) for a, result in zip(asked, answered)]
     replies = iter(evaluate([q for q in questions if q is not None]))
-    blocks = []
-    for a, result, question, late_rows in zip(asked, answered, questions, late):
-        reply = next(replies) if question is not None else []
-        blocks.append(_block(a, result, reply, late_rows, moment))
-    return blocks
+    rows: list[pa.ListArray] = []
+    errors: list[pa.Array | None] = []
+    for a, result, question in zip(asked, answered, questions):
+        listed, error = _rows(a, result, next(replies) if question is not None else [])
+        rows.append(listed)
+        errors.append(error)
+    return _blocks(asked, rows, errors, late, moment)
 
 
 def _question(asked: Asked, answered: Answered) -> Question | None:
@@ -126,10 +129,15 @@ def _plain(expression: str) -> str | None:
 
 
 def _columns(asked: Asked, answered: Answered) -> dict[str, pa.Array]:
-    columns = {f"k{i}": array.cast(t) for i, (array, t) in enumerate(zip(answered.keys, asked.types.keys))}
+    columns = {f"k{i}": _of_type(array, t) for i, (array, t) in enumerate(zip(answered.keys, asked.types.keys))}
     columns |= {f"a{i}": array for i, array in enumerate(answered.values)}
     columns["at"] = _instants(asked, answered)
     return columns
+
+
+def _of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The array in a type that it nearly always has already; a cast that does nothing costs as much as one that does."""
+    return array if array.type == data_type else array.cast(data_type)
 
 
 def _instants(asked: Asked, answered: Answered) -> pa.Array:
@@ -137,14 +145,13 @@ def _instants(asked: Asked, answered: Answered) -> pa.Array:
     return pa.array(at, pa.int64()).cast(TIME)
 
 
-def _block(
-    asked: Asked, answered: Answered, reply: list[pa.Array], late: I64 | None, moment: Moment | None
-) -> AnswerBlock:
+def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.ListArray, pa.Array | None]:
+    """The result rows of each answer, and what is said about their error (None: they are exact)."""
     query, types = asked.reader.query, asked.types
     columns = _columns(asked, answered)
     results = iter(reply)
     outputs = [
-        (columns[o.reference] if o.reference is not None else next(results)).cast(t)
+        _of_type(columns[o.reference] if o.reference is not None else next(results), t)
         for o, t in zip(query.outputs, types.outputs)
     ]
     having = next(results) if query.having is not None else None
@@ -161,10 +168,8 @@ def _block(
     offsets = np.searchsorted(instant, np.arange(count + 1)).astype(np.int32)
     names = [o.name for o in query.outputs]
     struct = pa.StructArray.from_arrays(outputs, names=names)
-    error = _errors(asked, answered, rows, offsets, count)
-    return AnswerBlock(
-        query.name, _table(asked, pa.ListArray.from_arrays(pa.array(offsets), struct), error, late, moment)
-    )
+    listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
+    return listed, _errors(asked, answered, rows, offsets, count)
 
 
 def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
@@ -194,8 +199,8 @@ def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: l
 
 def _errors(
     asked: Asked, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int
-) -> pa.Array:
-    """For each answer, the widest half-width of each approximate output, as JSON; null when all is exact."""
+) -> pa.Array | None:
+    """For each answer, the widest half-width of each approximate output, as JSON; None when all of them are exact."""
     query = asked.reader.query
     widths: dict[str, NDArray[np.float64]] = {}
     for output in query.outputs:
@@ -210,7 +215,7 @@ def _errors(
         widest = np.maximum.reduceat(values, starts)
         widths[output.name] = np.where(offsets[:-1] < offsets[1:], widest, 0.0)
     if not widths:
-        return pa.nulls(count, pa.string())
+        return None
     texts: list[str | None] = []
     for number in range(count):
         said = {name: float(width[number]) for name, width in widths.items() if width[number] > 0}
@@ -218,37 +223,70 @@ def _errors(
     return pa.array(texts, pa.string())
 
 
-def _table(asked: Asked, rows: pa.ListArray, error: pa.Array, late: I64 | None, moment: Moment | None) -> pa.Table:
-    query, due = asked.reader.query, asked.due
-    at = due.instants()
+def _blocks(
+    asked: Sequence[Asked],
+    rows: Sequence[pa.ListArray],
+    errors: Sequence[pa.Array | None],
+    late: Sequence[I64 | None],
+    moment: Moment | None,
+) -> list[AnswerBlock]:
+    """Rows and everything beside them. That is made for all queries at once and then cut: a thousand queries have an
+    answer or two each, and making fifteen arrays for each of them would cost more than the answers."""
+    counts = np.array([len(one) for one in rows])
+    fields = _fields(asked, counts, errors, late, moment)
+    starts = np.cumsum(counts) - counts
+    return [
+        AnswerBlock(a.reader.query.name, fields.slice(start, len(one)).add_column(ROWS_PLACE, "rows", one))
+        for a, one, start in zip(asked, rows, starts.tolist())
+    ]
+
+
+def _fields(
+    asked: Sequence[Asked],
+    counts: I64,
+    errors: Sequence[pa.Array | None],
+    late: Sequence[I64 | None],
+    moment: Moment | None,
+) -> pa.Table:
+    """The fields of all answers except their rows, query after query."""
+    queries = [a.reader.query for a in asked]
+    at = np.concatenate([a.due.instants() for a in asked])
+    owner = np.repeat(np.arange(counts.size), counts)
     count = at.size
-    complete = at - query.range_us >= asked.covered_from
-    label = f"{query.stream}/{_length(due.step)}#"
-    execution = pc.binary_join_element_wise(label, pa.array(at // due.step).cast(pa.string()), "")
-    nothing = pa.nulls(count, pa.int64())
-    released = deadline = answered = nothing
+    since = at - np.array([query.range_us for query in queries])[owner]
+    covered_from = np.array([a.covered_from for a in asked])[owner]
+    steps = np.array([a.due.step for a in asked])[owner]
+    labels = pa.array([f"{query.stream}/{_length(a.due.step)}#" for query, a in zip(queries, asked)])
+    released = deadline = answered = pa.nulls(count, pa.int64())
     on_time = pa.nulls(count, pa.bool_())
     if moment is not None:
         released, answered = _constant(moment.released, count), _constant(moment.answered, count)
-        if query.deadline_us is not None:
-            deadline = _constant(moment.released + query.deadline_us, count)
-            on_time = pa.array(np.full(count, moment.answered <= moment.released + query.deadline_us))
+        allowed = pa.array([query.deadline_us for query in queries], pa.int64())
+        deadline = pc.add(allowed, moment.released).take(pa.array(owner))
+        on_time = pc.greater_equal(deadline, moment.answered)
+    error = pa.nulls(count, pa.string())
+    if any(one is not None for one in errors):
+        error = pa.concat_arrays([pa.nulls(n, pa.string()) if e is None else e for e, n in zip(errors, counts.tolist())])
+    lacking = np.zeros(count, np.int64)
+    if any(one is not None for one in late):
+        lacking = np.concatenate([np.zeros(n, np.int64) if one is None else one for one, n in zip(late, counts.tolist())])
     columns: Mapping[str, pa.Array] = {
         "number": pa.array(np.zeros(count, np.int32)),
         "at": pa.array(at),
-        "from": pa.array(at - query.range_us),
-        "rows": rows,
+        "from": pa.array(since),
         "basis": pa.repeat("exact", count),
         "quality": pa.array(np.ones(count)),
         "kept": pa.array(np.ones(count)),
-        "complete": pa.array(complete),
+        "complete": pa.array(since >= covered_from),
         "error": error,
         "released": released,
         "deadline": deadline,
         "answered": answered,
         "on_time": on_time,
-        "execution": execution,
-        "late_rows": pa.array(np.zeros(count, np.int64) if late is None else late),
+        "execution": pc.binary_join_element_wise(
+            labels.take(pa.array(owner)), pa.array(at // steps).cast(pa.string()), ""
+        ),
+        "late_rows": pa.array(lacking),
     }
     return pa.table(columns)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from punctual.clock import iso
-from punctual.ports.storage import PosixFiles
 from punctual.engine.progress import Progress
 from punctual.engine.state import ProgramState
+from punctual.ports.storage import PosixFiles
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 

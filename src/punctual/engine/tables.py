@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from punctual.ports.feeds.files import table_hash
 from punctual.engine.isolate import reason
 from punctual.plan.relation import Table
+from punctual.ports.feeds.files import table_hash
 
 Signature = tuple[tuple[str, int, int], ...]
 

@@ -35,6 +35,20 @@ def base_path(archive: Path) -> Path:
     return archive.with_suffix(".base.jsa")
 
 
+def settings_folder(environ: Mapping[str, str]) -> Path | None:
+    """An empty folder for Spark to look for settings in; None where the cache cannot be written.
+
+    It stands first on the class path. Java 21 refuses an archive when an entry of that path does not exist, as the
+    folder that Spark would look in by itself does not.
+    """
+    try:
+        folder = cache_folder(environ) / "no-settings"
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
 def archive_options(java: Java, environ: Mapping[str, str]) -> str:
     """Options that make the JVM use the archive; empty when there is none."""
     try:
