@@ -35,6 +35,7 @@ def write(folder: Path, file: int) -> None:
     """A file for Spark's own file stream; it appears whole."""
     scratch = folder / f".{file}"
     scratch.write_text("".join(json.dumps(row) + "\n" for row in rows(file)))
+    os.utime(scratch, (1_000_000 + file, 1_000_000 + file))
     os.replace(scratch, folder / f"{file}.json")
 
 
@@ -78,17 +79,17 @@ def test_a_file_stream_answers_as_fed_rows_do(spark: SparkSession, tmp_path: Pat
         write(source, file)
     state = str(tmp_path / "state")
     with Engine(state, live=False) as engine:
-        engine.open()
         engine.stream("s", file_stream(spark, source), event_time="t", key="k")
         engine.sql(QUERY)
+        engine.open()
         tick_until(engine, lambda: accepted(engine) == 60)
         assert engine.catalog.streams["s"].keys == ("k",)
     # The stream goes on where it was: its own checkpoint is part of the state.
     write(source, 3)
     with Engine(state, live=False) as engine:
-        engine.open()
         engine.stream("s", file_stream(spark, source), event_time="t", key="k")
         engine.sql(QUERY)
+        engine.open()
         tick_until(engine, lambda: accepted(engine) == 80)
         engine.end()
         assert accepted(engine) == 80
@@ -140,13 +141,13 @@ def test_wrong_streams(spark: SparkSession, tmp_path: Path) -> None:
     frame = file_stream(spark, tmp_path)
     with Engine(live=False) as engine:
         with pytest.raises(RunError, match="not-open"):
-            engine.stream("s", frame, event_time="t")
-        engine.open()
+            engine.tick()
         with pytest.raises(BindError, match="unknown-column"):
             engine.stream("s", frame, event_time="when")
         engine.stream("s", frame, event_time="t")
         with pytest.raises(BindError, match="duplicate-name"):
             engine.stream("S", frame, event_time="t")
+        engine.open()
         with pytest.raises(BindError, match="unknown-stream"):
             engine.feed("nobody", [])
 

@@ -86,7 +86,7 @@ def last_answer(engine: Engine, query: str) -> dict[Any, tuple[int, float]]:
     """Group key to (n, total) of the newest answer; its window holds every row so far."""
     frame = engine.answers(query)
     last = frame[frame["at"] == frame["at"].max()]
-    keys = [None if k != k else k for k in last.iloc[:, -3].tolist()]
+    keys = [None if k != k else k for k in last["k"].tolist()]
     return {k: (n, total) for k, n, total in zip(keys, last["n"], last["total"])}
 
 

@@ -433,14 +433,12 @@ class Core:
         self.store.close()
 
 
-def _stretches(ready: Sequence[tuple[Reader, Due]]) -> Iterator[Sequence[tuple[Reader, Due]]]:
+def _stretches(ready: list[tuple[Reader, Due]]) -> list[list[tuple[Reader, Due]]]:
     """What is due, cut into parts; nearly always there is one, and no search for where to cut."""
     dues = [d for _reader, d in ready]
     if sum(d.count for d in dues) <= INSTANTS_A_PART:
-        yield ready
-        return
-    for start, stop in parts(dues, INSTANTS_A_PART):
-        yield [(reader, d.part(start, stop)) for reader, d in ready]
+        return [ready]
+    return [[(reader, d.part(*cut)) for reader, d in ready] for cut in parts(dues, INSTANTS_A_PART)]
 
 
 def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:

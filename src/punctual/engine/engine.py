@@ -104,6 +104,7 @@ class Engine:
         self._lock: StateLock | None = None
         self._core: Core | None = None
         self._backend: Backend | None = None
+        self._frames: dict[str, Any] = {}
         self._landings: dict[str, Any] = {}
         self._mutex = threading.RLock()
         self._thread: threading.Thread | None = None
@@ -177,9 +178,12 @@ class Engine:
         probability: str | None = None,
         rule: str | None = None,
     ) -> None:
-        """Make any streaming DataFrame a stream: it is landed as files by a streaming query of its own."""
+        """Make any streaming DataFrame a stream: it is landed as files by a streaming query of its own.
+
+        Before ``start`` it is part of the program from the beginning, so a resumed program finds its queries as they
+        were; afterwards it is a stream that was added later.
+        """
         with self._mutex:
-            core = self._opened()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
@@ -188,8 +192,13 @@ class Engine:
             if stream.column(event_time) is None:
                 raise BindError("bind.unknown-column", f'stream "{name}" has no column "{event_time}"')
             self._adopt(self._catalog.with_stream(stream), [Declared(stream)], "")
-            folder = core.store.feed_folder(name.lower())
-            self._landings[name] = land(frame, folder, os.path.join(core.store.directory, "landing", name.lower()))
+            self._frames[name] = frame
+            if self._core is not None:
+                self._land(self._core, name)
+
+    def _land(self, core: Core, name: str) -> None:
+        checkpoint = os.path.join(core.store.directory, "landing", name.lower())
+        self._landings[name] = land(self._frames[name], core.store.feed_folder(name.lower()), checkpoint)
 
     def feed(self, name: str, rows: Any) -> None:
         """Give rows to a stream FROM FEED: dicts, tuples in declared order, a pandas DataFrame or an Arrow table.
@@ -246,6 +255,8 @@ class Engine:
                     self._judge(self._catalog, declared, [q for q in queries if id(q) in standing], text)
                 self._install(self._catalog)
                 core.recover()
+                for name in self._frames:
+                    self._land(core, name)
             except BaseException:
                 self._release()
                 raise

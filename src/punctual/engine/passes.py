@@ -103,9 +103,7 @@ def _question(asked: Asked, answered: Answered) -> Question | None:
     if not expressions:
         return None
     used = {m.group(1) or "at" for text, _t in expressions for m in NAMES.finditer(text)}
-    columns = {name: array for name, array in _columns(asked, answered).items() if name in used}
-    if not columns:
-        columns = {"at": _instants(asked, answered)}
+    columns = {name: _column(asked, answered, name) for name in sorted(used or {"at"})}
     return Question(tuple(e for e, _t in expressions), tuple(t for _e, t in expressions), columns)
 
 
@@ -128,37 +126,33 @@ def _plain(expression: str) -> str | None:
     return match.group(1) if match else None
 
 
-def _columns(asked: Asked, answered: Answered) -> dict[str, pa.Array]:
-    columns = {f"k{i}": _of_type(array, t) for i, (array, t) in enumerate(zip(answered.keys, asked.types.keys))}
-    columns |= {f"a{i}": array for i, array in enumerate(answered.values)}
-    columns["at"] = _instants(asked, answered)
-    return columns
+def _column(asked: Asked, answered: Answered, name: str) -> pa.Array:
+    """The column that expressions call by this name: a key, an aggregate or the instant of the answer."""
+    if name == "at":
+        at = asked.due.first + answered.instant.astype(np.int64) * asked.due.step
+        return pa.array(at, pa.int64()).cast(TIME)
+    place = int(name[1:])
+    return answered.values[place] if name[0] == "a" else _of_type(answered.keys[place], asked.types.keys[place])
 
 
 def _of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The array in a type that it nearly always has already; a cast that does nothing costs as much as one that does."""
+    """The array in a type that it nearly always has already: a cast that does nothing costs as much as any."""
     return array if array.type == data_type else array.cast(data_type)
-
-
-def _instants(asked: Asked, answered: Answered) -> pa.Array:
-    at = asked.due.first + answered.instant.astype(np.int64) * asked.due.step
-    return pa.array(at, pa.int64()).cast(TIME)
 
 
 def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.ListArray, pa.Array | None]:
     """The result rows of each answer, and what is said about their error (None: they are exact)."""
     query, types = asked.reader.query, asked.types
-    columns = _columns(asked, answered)
     results = iter(reply)
     outputs = [
-        _of_type(columns[o.reference] if o.reference is not None else next(results), t)
+        _of_type(_column(asked, answered, o.reference) if o.reference is not None else next(results), t)
         for o, t in zip(query.outputs, types.outputs)
     ]
     having = next(results) if query.having is not None else None
     order = []
     for item in query.order:
         plain = _plain(item.expression)
-        order.append(columns[plain] if plain is not None else next(results))
+        order.append(_column(asked, answered, plain) if plain is not None else next(results))
     instant = answered.instant.astype(np.int64)
     rows = _arrange(query, instant, having, order)
     if rows is not None:
@@ -264,12 +258,8 @@ def _fields(
         allowed = pa.array([query.deadline_us for query in queries], pa.int64())
         deadline = pc.add(allowed, moment.released).take(pa.array(owner))
         on_time = pc.greater_equal(deadline, moment.answered)
-    error = pa.nulls(count, pa.string())
-    if any(one is not None for one in errors):
-        error = pa.concat_arrays([pa.nulls(n, pa.string()) if e is None else e for e, n in zip(errors, counts.tolist())])
-    lacking = np.zeros(count, np.int64)
-    if any(one is not None for one in late):
-        lacking = np.concatenate([np.zeros(n, np.int64) if one is None else one for one, n in zip(late, counts.tolist())])
+    error = pa.concat_arrays([pa.nulls(n, pa.string()) if e is None else e for e, n in zip(errors, counts.tolist())])
+    lacking = [np.zeros(n, np.int64) if one is None else one for one, n in zip(late, counts.tolist())]
     columns: Mapping[str, pa.Array] = {
         "number": pa.array(np.zeros(count, np.int32)),
         "at": pa.array(at),
@@ -286,7 +276,7 @@ def _fields(
         "execution": pc.binary_join_element_wise(
             labels.take(pa.array(owner)), pa.array(at // steps).cast(pa.string()), ""
         ),
-        "late_rows": pa.array(lacking),
+        "late_rows": pa.array(np.concatenate(lacking)),
     }
     return pa.table(columns)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -20,43 +19,29 @@ from pyspark.sql import SparkSession
 
 from punctual.ports.feeds.files import FORMATS, FilesFeed
 from punctual.runtime import session
-from punctual.runtime.archive import archive_path, base_path
-from punctual.runtime.java import Java, find_java
+from punctual.runtime.archive import archive_path
+from punctual.runtime.java import find_java
 
 PATIENCE_S = 300.0
 """How long the JVM may take to write the archive when it ends."""
 
 
 def prepare() -> Path | None:
-    """The archive's path, after making it if it is not there; None when this machine cannot make one."""
-    java = find_java(os.environ)
-    try:
-        archive = archive_path(java, os.environ)
-        if not archive.is_file():
-            _make(java, archive)
-    except OSError:
+    """The archive's path, after making it if it is not there; None when this machine cannot make or use one."""
+    archive = archive_path(find_java(os.environ), os.environ)
+    if archive is None:
         return None
+    if not archive.is_file():
+        making = archive.with_suffix(f".{os.getpid()}.making")
+        options = {session.JAVA_OPTIONS: f"-XX:ArchiveClassesAtExit={making}", "spark.driver.memory": "1g"}
+        spark = session.start("local[2]", "prepare", options)
+        try:
+            _exercise(spark)
+        finally:
+            session.stop(spark, patience_s=PATIENCE_S)
+        if making.is_file():
+            os.replace(making, archive)
     return archive if archive.is_file() else None
-
-
-def _make(java: Java, archive: Path) -> None:
-    making = archive.with_suffix(f".{os.getpid()}.making")
-    options = [f"-XX:ArchiveClassesAtExit={making}"]
-    if java.real is not None:
-        base = base_path(archive)
-        dumping = base.with_suffix(f".{os.getpid()}.making")
-        command = [str(java.real), "-Xshare:dump", f"-XX:SharedArchiveFile={dumping}"]
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE_S)
-        os.replace(dumping, base)
-        options.append(f"-XX:SharedArchiveFile={base}")
-    spark = session.start(
-        "local[2]", "prepare", {session.JAVA_OPTIONS: " ".join(options), "spark.driver.memory": "1g"}
-    )
-    try:
-        _exercise(spark)
-    finally:
-        session.stop(spark, patience_s=PATIENCE_S)
-    os.replace(making, archive)
 
 
 def _exercise(spark: SparkSession) -> None:

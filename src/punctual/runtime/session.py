@@ -35,7 +35,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from punctual.errors import EnvironmentFault
-from punctual.runtime.archive import archive_options, settings_folder
+from punctual.runtime.archive import archive_options
 from punctual.runtime.java import Java, find_java
 
 MIB = 2**20
@@ -203,9 +203,6 @@ def scrubbed(environ: Mapping[str, str], java: Java) -> dict[str, str]:
     if loaded_from in [os.path.realpath(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part]:
         kept["PYTHONPATH"] = loaded_from
     kept["JAVA_HOME"] = str(java.home)
-    settings = settings_folder(environ)
-    if settings is not None:
-        kept["SPARK_CONF_DIR"] = str(settings)
     kept["PYSPARK_PYTHON"] = kept["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return kept
 

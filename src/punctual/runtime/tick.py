@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from punctual.plan.query import Join
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
-from punctual.runtime.operators.reduce import OUTPUT_DDL, Reduce
+from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce
 
 BYTES_PER_TASK = 16 << 20
 
@@ -50,7 +50,7 @@ def _branch(
         tick.incoming,
         branch.counted,
     )
-    return spark.sql(text).coalesce(parts).mapInArrow(operator, OUTPUT_DDL)
+    return spark.sql(text).coalesce(parts).mapInArrow(InWorker(operator), OUTPUT_DDL)
 
 
 class _Limit(int):

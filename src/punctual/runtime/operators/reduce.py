@@ -103,11 +103,21 @@ class Reduce:
             yield self._output(index, cells_count, payload, path)
         if self.counted:
             yield self._output(FACTS, facts.accepted, facts.to_json(), None)
-        _keep_what_is_loaded()
 
     def _output(self, unit: int, cells: int, payload: bytes | pa.Buffer | None, path: str | None) -> pa.RecordBatch:
         values = (self.stream, unit, cells, None if payload is None else memoryview(payload), path)
         return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class InWorker:
+    """A reduction inside a worker of Spark's, which does nothing else in its life."""
+
+    reduce: Reduce
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.reduce(batches)
+        _keep_what_is_loaded()
 
 
 @dataclass(slots=True)
