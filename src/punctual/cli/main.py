@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import math
 import os
 import sys
@@ -15,10 +16,14 @@ from punctual.errors import ConfigError, PunctualError
 
 EPILOG = "The language: docs/language.md. Answers: docs/answers.md. Running it: docs/operations.md."
 
+_NOWHERE = logging.NullHandler()
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the process' exit code."""
     parsed = _parser().parse_args(arguments)
+    # Libraries that log to nobody in particular (py4j does when the JVM dies) have nothing to say to a terminal.
+    logging.getLogger().addHandler(_NOWHERE)
     try:
         code: int = parsed.command(parsed)
         sys.stdout.flush()

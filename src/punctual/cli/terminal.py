@@ -18,9 +18,9 @@ from rich.text import Text
 
 from punctual.catalog import Catalog
 from punctual.clock import iso
+from punctual.engine.core import Settled
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.jsonl import json_lines
-from punctual.engine.core import Settled
 
 SHOWN_QUERIES = 20
 SHOWN_ROWS = 3
