@@ -30,7 +30,7 @@ def run(quick: bool) -> Result:
     rows_a_tick = 20_000 if quick else 100_000
     rows = Rows(ticks * rows_a_tick, ticks * 10, keys=1_000, files=ticks)
     counts = (1, 100) if quick else (1, 10, 100, 1_000)
-    repeats = 1 if quick else 2
+    repeats = 1
     table = rows.table()
     walls: dict[tuple[str, int], list[float]] = {}
     cpus: dict[tuple[str, int], list[float]] = {}

@@ -45,7 +45,7 @@ def measured(command: Sequence[str]) -> Finished:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = _waited_for()
     began = time.perf_counter()
-    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     wall = time.perf_counter() - began
     while True:  # orphans: workers that outlived the JVM which started them
         try:
@@ -53,7 +53,8 @@ def measured(command: Sequence[str]) -> Finished:
         except ChildProcessError:
             break
     if run.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {run.returncode}")
+        said = run.stderr.decode(errors="replace")
+        raise RuntimeError(f"{' '.join(command)} ended with {run.returncode}:\n{said}")
     lines = run.stdout.decode().strip().splitlines()
     return Finished(wall, _waited_for() - before, json.loads(lines[-1]) if lines else {})
 

@@ -22,7 +22,7 @@ FLAGS = {
 
 def run(quick: bool) -> Result:
     rows = Rows(200_000, 200) if quick else Rows(2_000_000, 2_000)
-    repeats = 1 if quick else 3
+    repeats = 1 if quick else 2
     folder = rows.folder()
     bare: list[Finished] = []
     ours: list[Finished] = []

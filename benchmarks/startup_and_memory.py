@@ -17,7 +17,7 @@ def run(quick: bool) -> Result:
     small = Rows(40_000, 40, files=4)
     many = Rows(100_000, 100, files=10) if quick else Rows(1_000_000, 200, files=10)
     crowd = Rows(200_000, 100, keys=20_000, files=10) if quick else Rows(4_000_000, 200, keys=1_000_000, files=10)
-    starts = [contend("punctual_once", small.folder(), "--windows", "1") for _turn in range(1 if quick else 5)]
+    starts = [contend("punctual_once", small.folder(), "--windows", "1") for _turn in range(1 if quick else 3)]
     cases = {
         "one query": contend("memory_after", small.folder(), "--windows", "1"),
         f"{100 if quick else 1_000:,} queries": contend(

@@ -26,8 +26,8 @@ GOAL = 1.15
 
 
 def run(quick: bool) -> Result:
-    ticks = 4 if quick else 25
-    sizes = (1, 10_000) if quick else (1, 10_000, 100_000, 400_000)
+    ticks = 5 if quick else 20
+    sizes = (1, 10_000) if quick else (1, 10_000, 100_000)
     crowd = 2_000 if quick else 100_000
     taken: dict[str, tuple[list[Meter], list[Meter]]] = {}
     with warm() as backend:

@@ -32,7 +32,7 @@ def windows(family: str, count: int) -> list[Window]:
 def run(quick: bool) -> Result:
     rows = Rows(400_000, 80, files=8) if quick else Rows(6_000_000, 300, files=24)
     counts = (1, 100) if quick else (1, 10, 100, 1_000)
-    repeats = 1 if quick else 3
+    repeats = 1 if quick else 2
     table = rows.table()
     folder = rows.folder()
     measured: dict[tuple[str, int], list[Replay]] = {}

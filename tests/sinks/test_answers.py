@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from punctual.ports.answers import AnswerBlock, decode, encode
 from punctual.errors import InternalError
+from punctual.ports.answers import AnswerBlock, decode, encode
 from tests.store.answering import block
 
 

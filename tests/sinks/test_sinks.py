@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from punctual.errors import InternalError, StateError
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
@@ -17,7 +18,6 @@ from punctual.ports.sinks.noop import NoopSink
 from punctual.ports.sinks.parquet import ParquetSink
 from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import PosixFiles
-from punctual.errors import InternalError, StateError
 from tests.store.answering import block
 
 FILES = PosixFiles()

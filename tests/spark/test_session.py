@@ -74,7 +74,7 @@ def test_a_hostile_machine_without_java(tmp_path: Path) -> None:
         "JAVA_TOOL_OPTIONS": "-Xnonsense", "SPARK_REMOTE": "sc://nonsense", "SPARK_LOCAL_DIRS": "/proc/nonsense",
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=hostile, capture_output=True, text=True, timeout=300)
-    assert done.stderr == ""
+    assert done.stderr == "", f"{done.stdout}\n{done.stderr}"
     assert done.stdout.splitlines() == [
         "21", "True", "5", "AnalysisException", "PythonException", "True", "gone", "False", "3 True",
         "session.failed True",

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from punctual.errors import StateError
 from punctual.ports.answers import AnswerBlock, decode, encode
 from punctual.ports.sinks.jsonl import JsonLinesSink, json_lines
 from punctual.ports.sinks.parquet import ParquetSink
 from punctual.ports.storage import Files
-from punctual.errors import StateError
 from punctual.runtime.store.records import RecordLog
 from punctual.runtime.store.store import Store
 from tests.store.dying import Crash, DyingFiles

@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 from punctual.clock import SystemClock
-from punctual.ports.storage import PosixFiles
 from punctual.errors import StateError
+from punctual.ports.storage import PosixFiles
 from punctual.runtime.store.lock import Process, StateLock, is_alive
 from punctual.runtime.store.store import Store
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.ports.storage import PosixFiles
 from punctual.errors import InternalError, StateError
+from punctual.ports.storage import PosixFiles
 from punctual.runtime.store.records import RecordLog
 from tests.store.dying import DyingFiles, Inode
 

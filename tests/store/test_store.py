@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from punctual.ports.storage import PosixFiles, file_name, tells_disk_full
 from punctual.errors import InternalError, StateError
+from punctual.ports.storage import PosixFiles, file_name, tells_disk_full
 from punctual.runtime.store.sealed import seal
 from punctual.runtime.store.store import Store
 

@@ -40,8 +40,9 @@ def warm() -> int:
         "s": pa.array([f"v{i % 7}" for i in range(ROWS)]),
     }
     answers = 0
+    one, two = (Band("d", "number", (10.0, 50.0)),), (Band("s", "label", ("v1",)), Band("i", "number", (7,)))
     for keys in ((), ("k",)):
-        for bands in ((), (Band("d", "number", (10.0, 50.0)),), (Band("s", "label", ("v1",)), Band("i", "number", (7,)))):
+        for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
     return answers

@@ -1,8 +1,8 @@
 """Constants as columns: a thousand queries that differ in numbers are one shape to Catalyst.
 
-``a0 > 5`` and ``a0 > 7`` become ``a0 > p0`` over a column of constants. Only where that cannot change the meaning: plain
-arithmetic, comparisons and AND, OR, NOT over integers and doubles. Elsewhere a literal may matter as such (the scale of
-``round``, the precision of a decimal), and the expression stays as it is.
+``a0 > 5`` and ``a0 > 7`` become ``a0 > p0`` over a column of constants. Only where that cannot change the meaning:
+plain arithmetic, comparisons and AND, OR, NOT over integers and doubles. Elsewhere a literal may matter as such (the
+scale of ``round``, the precision of a decimal), and the expression stays as it is.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark import SparkContext
 
-from punctual.ports.feeds.files import read_table
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream, Table
+from punctual.ports.feeds.files import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
 from punctual.runtime.backend import Declared, Judged, Question, Tick

@@ -16,11 +16,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from punctual.errors import InternalError, StateError
 from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
 from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
 from punctual.ports.sinks.sink import SinkState, foreign_file
 from punctual.ports.storage import Appender, Files, file_name, tells_disk_full
-from punctual.errors import InternalError, StateError
 
 OPEN_FILES = 200
 

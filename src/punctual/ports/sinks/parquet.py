@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from punctual.errors import InternalError
 from punctual.ports.answers import INSTANTS, AnswerBlock
 from punctual.ports.sinks.sink import SinkState, foreign_file
 from punctual.ports.storage import TEMPORARY, Files, file_name, tells_disk_full, write_whole
-from punctual.errors import InternalError
 
 GATHERED_BYTES = 64 * 1024 * 1024
 _ENDING = ".parquet"

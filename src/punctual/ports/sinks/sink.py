@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from punctual.ports.answers import AnswerBlock
 from punctual.errors import StateError
+from punctual.ports.answers import AnswerBlock
 
 SinkState = dict[str, Any]
 """JSON values: how far a sink has got; what the keys mean is the sink's."""

@@ -1,7 +1,7 @@
 """The process from which Spark forks Python workers, with everything a tick needs loaded once before the first fork.
 
 Spark's own daemon loads nothing, so each worker imports NumPy, Arrow and the kernels again, and again after each minute
-without work, when idle workers end: 0.7 s of CPU time each. Here a fork has them already. Nothing of ours runs in a
+without work, when idle workers end (some 0.6 s of CPU time each). A fork has them already. Nothing of ours runs in a
 thread before a fork; the idle threads that libraries start when they are imported come back where they are needed.
 """
 

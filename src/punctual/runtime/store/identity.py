@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punctual.ports.storage import TEMPORARY, Files, write_whole
 from punctual.errors import StateError
+from punctual.ports.storage import TEMPORARY, Files, write_whole
 from punctual.runtime.store.sealed import corrupt, read_sealed, seal
 
 FORMAT = 1

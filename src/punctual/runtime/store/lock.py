@@ -25,8 +25,8 @@ from typing import Any
 import orjson
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.ports.storage import Files, tells_disk_full
 from punctual.errors import StateError
+from punctual.ports.storage import Files, tells_disk_full
 from punctual.runtime.store.identity import LOCK_FILE, read_identity
 
 _POLL_US: Micros = 20_000

@@ -35,8 +35,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from punctual.ports.storage import Appender, Files, tells_disk_full
 from punctual.errors import InternalError
+from punctual.ports.storage import Appender, Files, tells_disk_full
 from punctual.runtime.store.sealed import corrupt
 
 SEGMENT_BYTES = 64 * 1024 * 1024

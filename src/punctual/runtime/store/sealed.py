@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from punctual.ports.storage import Files
 from punctual.errors import StateError
+from punctual.ports.storage import Files
 
 JSON = dict[str, Any]
 """An object of JSON values; what the keys mean is the writer's."""

@@ -45,8 +45,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from punctual.ports.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
 from punctual.errors import InternalError, StateError
+from punctual.ports.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
 from punctual.runtime.store.identity import IDENTITY_FILE, Identity, read_identity, write_identity
 from punctual.runtime.store.manifest import Manifest, Section
 from punctual.runtime.store.records import RecordLog

@@ -1,0 +1,82 @@
+"""When the groups of a sharing class run: a cycle of executions, what it costs, and what nothing can undercut.
+
+Times are integers of the class's unit, counted from a common zero at which everything has just run. A cycle holds the
+executions in (0, cycle] and repeats for ever. Where it would hold more than :data:`MOST_EXECUTIONS` there is no
+cycle, and the executions go on without end; the cost per unit is exact all the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import takewhile
+from math import lcm
+from typing import Literal, NamedTuple
+
+from punctual.share.cadence.groups import Block
+
+Method = Literal["none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
+MOST_EXECUTIONS = 20_000
+
+
+class Execution(NamedTuple):
+    """At ``time`` the group with this index runs, and with it all that it answers."""
+
+    time: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """A plan for one class.
+
+    Attributes
+    ----------
+    method : Method
+    cycle : int or None
+        Its length in units; None where it is too long to write down.
+    executions : iterable of Execution
+        Those in (0, cycle], ascending; without end where there is no cycle. It can be read again.
+    cost_per_unit : Fraction
+    lower_bound : Fraction
+        No plan that keeps the bounds costs less per unit.
+    answers : tuple of tuples of int
+        For each group, the groups that one execution of it answers; empty where it never is the one that runs.
+    """
+
+    method: Method
+    cycle: int | None
+    executions: Iterable[Execution]
+    cost_per_unit: Fraction
+    lower_bound: Fraction
+    answers: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhenDue:
+    """Blocks at every multiple of their bound, for ever; of those due together all run, or only the dearest."""
+
+    blocks: tuple[Block, ...]
+    dearest_only: bool
+
+    def __iter__(self) -> Iterator[Execution]:
+        due = [(block.bound, -block.cost, block.index, block) for block in self.blocks]
+        heapq.heapify(due)
+        last = 0
+        while True:
+            time, _cost, index, block = due[0]
+            if not self.dearest_only or time > last:
+                yield Execution(time, index)
+                last = time
+            heapq.heapreplace(due, (time + block.bound, -block.cost, index, block))
+
+
+def written_out(blocks: Sequence[Block], *, dearest_only: bool) -> tuple[int | None, Iterable[Execution]]:
+    """The cycle of blocks that run when due, and its executions."""
+    forever = WhenDue(tuple(blocks), dearest_only)
+    cycle = lcm(*(block.bound for block in blocks))
+    if sum(cycle // block.bound for block in blocks) > MOST_EXECUTIONS:
+        return None, forever
+    return cycle, tuple(takewhile(lambda execution: execution.time <= cycle, forever))

@@ -1,0 +1,127 @@
+"""Cadence plans: when each group of a sharing class runs, by eight methods.
+
+==============  =======================================================  ==================================
+method          which groups run when                                     together at one instant
+==============  =======================================================  ==================================
+``none``        every group at its own bound                              separate executions
+``intra``       groups of one bound together                              separate executions
+``combined``    and groups that can join another for nothing              separate executions
+``conservative``  groups of one bound together                            the dearest due answers the rest
+``aggressive``  all at the fastest bound                                  one execution
+``hybrid``      the best partition into blocks                            the dearest due answers the rest
+``greedy``      combined groups, each bound rounded down to a multiple    the dearest due answers the rest
+``exact``       the cheapest cycle that keeps every bound                 the dearest answers the rest
+==============  =======================================================  ==================================
+
+``exact`` is optimal among all plans in which an execution answers every group that is not dearer; ``greedy`` costs at
+most twice the lower bound, since rounding down loses less than half of a bound. References: tests/papers/golab for
+conservative, aggressive and hybrid; tests/papers/chen for the others (NS, IN, INCO, DP, GA) and for the lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import get_args
+
+from punctual.errors import InternalError, PlanError
+from punctual.estimate.cheapest_cycle import cheapest_cycle
+from punctual.estimate.dearest_due import rate_of_dearest_due
+from punctual.share.cadence.cadence import Cadence, Execution, Method, written_out
+from punctual.share.cadence.groups import Block, Group, apart, by_bound, combined, least_rate, together
+from punctual.share.cadence.hybrid import hybrid_blocks
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def plan(groups: Sequence[Group], method: Method) -> Cadence:
+    """The cadence of one sharing class.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        One a query, or one a set of queries with the same bound; executions name them by their place.
+    method : Method
+
+    Raises
+    ------
+    PlanError
+        ``plan.cadence-too-fine``: the exact plan of such bounds would take too long to find.
+
+    Examples
+    --------
+    >>> groups = [Group(2, 9), Group(3, 14), Group(5, 29)]
+    >>> cadence = plan(groups, "exact")
+    >>> cadence.cycle, cadence.cost_per_unit, cadence.lower_bound
+    (5, Fraction(52, 5), Fraction(55, 6))
+    >>> [(time, group) for time, group in cadence.executions]
+    [(2, 0), (3, 1), (5, 2)]
+    """
+    if not groups:
+        raise InternalError("a cadence without groups was planned")
+    if method == "exact":
+        return _exact(groups)
+    blocks = BLOCKS[method](groups)
+    dearest_only = method not in SEPARATE
+    cycle, executions = written_out(blocks, dearest_only=dearest_only)
+    if dearest_only:
+        cost = rate_of_dearest_due([(block.bound, block.cost) for block in blocks])
+        answers = _not_dearer(groups, {block.index for block in blocks})
+    else:
+        cost = sum((block.cost / block.bound for block in blocks), Fraction(0))
+        members = {block.index: block.members for block in blocks}
+        answers = tuple(members.get(index, ()) for index in range(len(groups)))
+    return Cadence(method, cycle, executions, cost, least_rate(combined(groups)), answers)
+
+
+def rounded_down(stairs: Sequence[Block]) -> tuple[Block, ...]:
+    """Each bound rounded down to a multiple of the one before, so that a run always finds the cheaper ones due.
+
+    >>> [block.bound for block in rounded_down(combined([Group(30, 2), Group(51, 3), Group(60, 4)]))]
+    [30, 30, 60]
+    """
+    rounded: list[Block] = []
+    step = 1
+    for stair in stairs:
+        step *= stair.bound // step
+        rounded.append(replace(stair, bound=step))
+    return tuple(rounded)
+
+
+BLOCKS: dict[str, Callable[[Sequence[Group]], tuple[Block, ...]]] = {
+    "none": apart,
+    "intra": by_bound,
+    "combined": combined,
+    "conservative": by_bound,
+    "aggressive": lambda groups: (together(apart(groups)),),
+    "hybrid": hybrid_blocks,
+    "greedy": lambda groups: rounded_down(combined(groups)),
+}
+"""The blocks that run when they are due."""
+SEPARATE = ("none", "intra", "combined")
+"""Methods whose executions share nothing with each other, also where their times coincide."""
+
+
+def _exact(groups: Sequence[Group]) -> Cadence:
+    stairs = combined(groups)
+    best = cheapest_cycle([block.bound for block in stairs], [block.cost for block in stairs])
+    if best is None:
+        raise PlanError(
+            "plan.cadence-too-fine",
+            f"the exact cadence of bounds from {stairs[0].bound} to {stairs[-1].bound} units takes too long to find",
+            detail="the number of lengths that a gap can have grows with the ratio of the largest to the smallest bound",
+            hint="SET cadence = greedy",
+        )
+    executions = tuple(
+        Execution(time, stairs[level].index) for time, level in zip(best.times.tolist(), best.levels.tolist())
+    )
+    answers = _not_dearer(groups, {block.index for block in stairs})
+    return Cadence("exact", best.length, executions, best.rate, least_rate(stairs), answers)
+
+
+def _not_dearer(groups: Sequence[Group], running: set[int]) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(other for other, cheaper in enumerate(groups) if cheaper.cost <= group.cost) if index in running else ()
+        for index, group in enumerate(groups)
+    )
