@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-long fmt lint types accept bench docs clean
+.PHONY: help setup prepare demo test quick test-long fmt lint types accept bench docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 setup: $(STAMP) ## a virtual environment in .venv with everything pinned
+
+prepare: $(STAMP) ## make Spark start faster on this machine (Java 17): an archive of classes, once
+	@$(BIN)/python -m punctual.runtime.prepare
 
 demo: $(STAMP) ## run a real program on real trades and print its answers
 	@$(BIN)/python examples/demo.py
