@@ -124,7 +124,7 @@ def _crowded(backend: WarmBackend, files: int) -> tuple[Meter, Meter]:
             folder = Path(scratch) / f"folder{count}"
             folder.mkdir()
             for number in range(count - 10):
-                os.link(original, folder / f"{number:06d}.parquet")
+                (folder / f"{number:06d}.parquet").touch()
             with prepared(backend, program(str(folder), sliding(1)), files_per_tick=10) as (engine, _sink):
                 intake = engine._opened().intakes["s"]
                 intake.taken({"files": [[str(path), 0, 0] for path in folder.iterdir()]})

@@ -57,7 +57,7 @@ def cheapest_cycle(
     --------
     >>> best = cheapest_cycle([2, 3, 5], [Fraction(9), Fraction(14), Fraction(29)])
     >>> best.length, best.rate, best.times.tolist(), best.levels.tolist()
-    (5, Fraction(52, 5), [2, 3, 5], [0, 1, 2])
+    (5, Fraction(52, 5), [2, 4, 5], [1, 0, 2])
     """
     peeled = _divisors_of_all_later(bounds)
     base = costs[peeled - 1] if peeled else Fraction(0)

@@ -9,8 +9,8 @@ exclusion over least common multiples, although the cycle itself (the lcm of all
 Design
 ------
 A random instant is divisible by ``b`` with probability ``1/b``; given that, it is divisible by ``a`` exactly when what
-is left of it is divisible by ``a / gcd(a, b)``. So all that is needed is the share of instants divisible by *none* of a set
-(:meth:`Multiples.avoided`). A plain sum has ``2^n`` terms. Here
+is left of it is divisible by ``a / gcd(a, b)``. So all that is needed is the share of instants divisible by *none* of a
+set (:meth:`Multiples.avoided`). A plain sum has ``2^n`` terms. Here
 
 * members that are multiples of others go;
 * parts of the set without common factor are independent, and their shares multiply;
@@ -109,15 +109,15 @@ def _without_multiples(numbers: Iterable[int]) -> list[int]:
 
 def _connected(numbers: Sequence[int]) -> list[tuple[int, ...]]:
     """The parts within which numbers hang together by common factors."""
-    parts: list[tuple[int, tuple[int, ...]]] = []  # product, members
+    parts: list[tuple[int, list[int]]] = []  # product, members
     for number in numbers:
-        product, members = number, (number,)
+        product, members = number, [number]
         apart = []
         for other, others in parts:
             if gcd(number, other) == 1:
                 apart.append((other, others))
             else:
-                product, members = product * other, members + others
+                product, members = product * other, [*members, *others]
         parts = [*apart, (product, members)]
     return [tuple(sorted(members)) for _product, members in parts]
 

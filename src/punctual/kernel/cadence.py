@@ -11,9 +11,9 @@ of a dearer level: nothing for ``L <= bounds[0]``, and for ``bounds[i] < L <= bo
 Design
 ------
 ``C`` never falls, so it is kept as its *plateaus*: where each ends and what it costs. Only right ends can be the first
-piece ``l``, and a new plateau reaches as far as the best of its pieces does. So nothing here depends on the unit of time:
-thirty bounds around 40,000 have some two hundred plateaus, and take well under a millisecond. The worst case is a
-smallest bound of a few units, where nearly every length is a plateau of its own.
+piece ``l``, and a new plateau reaches as far as the best of its pieces does. So nothing here depends on the unit of
+time: thirty bounds up to 40,000 have a few hundred plateaus, and take about a millisecond. The worst case is a smallest
+bound of a few units beside one of thousands, where nearly every length is a plateau of its own.
 
 A piece of level i wastes ``C[l] + costs[i] - rate * l``, where ``rate`` is the best that level can do for ever. Pieces
 may be permuted, so the least wasteful one comes first: candidates are tried in order of their waste, up to the best

@@ -4,8 +4,8 @@ Hybrid scheduling partitions the groups; a block runs at its fastest member's bo
 of blocks that are due together only the dearest runs. Conservative (every group a block) and aggressive (one block)
 are two of the partitions.
 
-Up to :data:`MOST_PARTITIONED` groups all partitions are tried. Above that, groups first join those that they can join for
-nothing (the combination rule), which leaves a handful of random ones; where it leaves more, the two blocks whose
+Up to :data:`MOST_PARTITIONED` groups all partitions are tried. Above that, groups first join those that they can join
+for nothing (the combination rule), which leaves a handful of random ones; where it leaves more, the two blocks whose
 union saves most are united until no union saves anything. References: tests/papers/golab.
 """
 

@@ -1,17 +1,17 @@
 """Cadence plans: when each group of a sharing class runs, by eight methods.
 
-==============  =======================================================  ==================================
-method          which groups run when                                     together at one instant
-==============  =======================================================  ==================================
-``none``        every group at its own bound                              separate executions
-``intra``       groups of one bound together                              separate executions
-``combined``    and groups that can join another for nothing              separate executions
-``conservative``  groups of one bound together                            the dearest due answers the rest
-``aggressive``  all at the fastest bound                                  one execution
-``hybrid``      the best partition into blocks                            the dearest due answers the rest
-``greedy``      combined groups, each bound rounded down to a multiple    the dearest due answers the rest
-``exact``       the cheapest cycle that keeps every bound                 the dearest answers the rest
-==============  =======================================================  ==================================
+================  =================================================  ================================
+method            which groups run when                              together at one instant
+================  =================================================  ================================
+``none``          every group at its own bound                       separate executions
+``intra``         groups of one bound together                       separate executions
+``combined``      also groups that can join another for nothing      separate executions
+``conservative``  groups of one bound together                       the dearest due answers the rest
+``aggressive``    all at the fastest bound                           one execution
+``hybrid``        the best partition into blocks                     the dearest due answers the rest
+``greedy``        combined groups, bounds rounded down to multiples  the dearest due answers the rest
+``exact``         the cheapest cycle that keeps every bound          the dearest answers the rest
+================  =================================================  ================================
 
 ``exact`` is optimal among all plans in which an execution answers every group that is not dearer; ``greedy`` costs at
 most twice the lower bound, since rounding down loses less than half of a bound. References: tests/papers/golab for
@@ -56,7 +56,7 @@ def plan(groups: Sequence[Group], method: Method) -> Cadence:
     >>> cadence.cycle, cadence.cost_per_unit, cadence.lower_bound
     (5, Fraction(52, 5), Fraction(55, 6))
     >>> [(time, group) for time, group in cadence.executions]
-    [(2, 0), (3, 1), (5, 2)]
+    [(2, 1), (4, 0), (5, 2)]
     """
     if not groups:
         raise InternalError("a cadence without groups was planned")
@@ -110,7 +110,7 @@ def _exact(groups: Sequence[Group]) -> Cadence:
         raise PlanError(
             "plan.cadence-too-fine",
             f"the exact cadence of bounds from {stairs[0].bound} to {stairs[-1].bound} units takes too long to find",
-            detail="the number of lengths that a gap can have grows with the ratio of the largest to the smallest bound",
+            detail="the lengths that a gap can have grow with the ratio of the largest to the smallest bound",
             hint="SET cadence = greedy",
         )
     executions = tuple(

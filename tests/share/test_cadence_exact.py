@@ -1,0 +1,148 @@
+"""The exact plan against every schedule there is, and the greedy plan against its guarantee."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from punctual.errors import PlanError
+from punctual.estimate import cheapest_cycle as estimate
+from punctual.kernel.cadence import fill_plateaus, fill_plateaus_compiled, runs_inside
+from punctual.share.cadence import Group, plan
+from tests.oracles.schedules import cheapest_cycle_of_all, cheapest_of_all
+
+
+def groups_of(pairs: Sequence[tuple[int, int]]) -> list[Group]:
+    return [Group(bound, cost) for bound, cost in pairs]
+
+
+def staircase(random_: random.Random, count: int, longest: int, dearest: int) -> list[tuple[int, int]]:
+    bounds = sorted(random_.sample(range(1, longest + 1), count))
+    return list(zip(bounds, sorted(random_.sample(range(1, dearest + 1), count))))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_every_set_of_bounds_up_to_twelve(count: int) -> None:
+    random_ = random.Random(count)
+    for bounds in combinations(range(1, 13), count):
+        pairs = list(zip(bounds, sorted(random_.sample(range(1, 30), count))))
+        assert plan(groups_of(pairs), "exact").cost_per_unit == cheapest_cycle_of_all(pairs), pairs
+
+
+def test_larger_ones() -> None:
+    random_ = random.Random(5)
+    for _ in range(40):
+        pairs = staircase(random_, random_.randint(4, 6), 24, 60)
+        assert plan(groups_of(pairs), "exact").cost_per_unit == cheapest_cycle_of_all(pairs), pairs
+
+
+def test_groups_in_any_order_without_assuming_a_cycle() -> None:
+    # Equal bounds, equal costs and dear groups with short bounds too: the combination rule loses nothing.
+    random_ = random.Random(6)
+    for _ in range(120):
+        pairs = [(random_.randint(1, 6), random_.randint(1, 9)) for _ in range(random_.randint(1, 4))]
+        assert plan(groups_of(pairs), "exact").cost_per_unit == cheapest_of_all(pairs), pairs
+
+
+def dense(bounds: Sequence[int], costs: Sequence[int]) -> list[int]:
+    """The recurrence as it is written, a cost for every length."""
+    inside = [0] * (bounds[-1] + 1)
+    for i in range(len(bounds) - 1):
+        for gap in range(bounds[i] + 1, bounds[i + 1] + 1):
+            inside[gap] = costs[i] + min(inside[piece] + inside[gap - piece] for piece in range(1, bounds[i] + 1))
+    return inside
+
+
+def plateaus(bounds: Sequence[int], costs: Sequence[int], compiled: bool) -> tuple[list[int], list[int], list[int]]:
+    size = bounds[-1]
+    ends, pieces = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    values = np.zeros(size, np.int64 if compiled else object)
+    fill = fill_plateaus_compiled if compiled else fill_plateaus
+    known = fill(np.array(bounds), np.array(costs, values.dtype), ends, values, pieces)
+    return ends[:known].tolist(), values[:known].tolist(), pieces[:known].tolist()
+
+
+def test_plateaus_are_the_dense_recurrence() -> None:
+    random_ = random.Random(7)
+    for _ in range(120):
+        bounds, costs = zip(*staircase(random_, random_.randint(2, 8), 90, random_.choice([12, 300, 100_000])))
+        ends, values, _pieces = plateaus(bounds, costs, True)
+        lengths = np.diff([0, *ends])
+        assert [0, *np.repeat(values, lengths).tolist()] == dense(bounds, costs), (bounds, costs)
+
+
+def test_compiled_and_interpreted_are_the_same() -> None:
+    random_ = random.Random(8)
+    for _ in range(20):
+        bounds, costs = zip(*staircase(random_, random_.randint(2, 7), 150, 1_000))
+        assert plateaus(bounds, costs, True) == plateaus(bounds, costs, False)
+
+
+def test_runs_inside_cost_what_the_plateau_says() -> None:
+    random_ = random.Random(9)
+    for _ in range(60):
+        bounds, costs = zip(*staircase(random_, random_.randint(2, 7), 90, 300))
+        ends, _values, pieces = plateaus(bounds, costs, True)
+        inside = dense(bounds, costs)
+        for gap in range(1, bounds[-1] + 1):
+            times, levels = runs_inside(np.array(bounds), np.array(ends), np.array(pieces), gap)
+            assert sum(costs[level] for level in levels) == inside[gap]
+            for level, bound in enumerate(bounds[:-1]):
+                assert np.diff([0, *times[levels >= level], gap]).max() <= bound or gap <= bound
+
+
+def test_huge_and_fractional_costs_are_exact() -> None:
+    random_ = random.Random(10)
+    for _ in range(30):
+        pairs = staircase(random_, random_.randint(2, 6), 40, 50)
+        whole = plan(groups_of(pairs), "exact")
+        huge = plan([Group(bound, cost * 10**30) for bound, cost in pairs], "exact")
+        part = plan([Group(bound, Fraction(cost, 7**25)) for bound, cost in pairs], "exact")
+        assert huge.cost_per_unit == whole.cost_per_unit * 10**30
+        assert part.cost_per_unit == whole.cost_per_unit / 7**25
+        assert huge.executions == part.executions == whole.executions
+    assert plan([Group(3, 0.1)], "exact").cost_per_unit == Fraction(0.1) / 3
+
+
+def test_a_unit_ten_million_times_finer_changes_nothing() -> None:
+    random_ = random.Random(11)
+    for _ in range(30):
+        pairs = staircase(random_, random_.randint(2, 6), 40, 50)
+        coarse = plan(groups_of(pairs), "exact")
+        fine = plan([Group(bound * 10**7, cost) for bound, cost in pairs], "exact")
+        assert fine.cost_per_unit == coarse.cost_per_unit / 10**7
+        assert [(time // 10**7, group) for time, group in fine.executions] == list(coarse.executions)
+
+
+def test_bounds_that_divide_the_rest_are_peeled_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    random_ = random.Random(12)
+    problems = [[(1, 2), (2, 3), (6, 5), (18, 9)], [(1, 1), (4, 9), (6, 10)], [(1, 1), (5, 2)]]
+    problems += [[(1, 1), *((bound + 1, cost + 1) for bound, cost in staircase(random_, 4, 40, 50))] for _ in range(30)]
+    peeled = [plan(groups_of(pairs), "exact") for pairs in problems]
+    monkeypatch.setattr(estimate, "_divisors_of_all_later", lambda bounds: 0)
+    for pairs, cadence in zip(problems, peeled):
+        whole = plan(groups_of(pairs), "exact")
+        assert cadence.cost_per_unit == whole.cost_per_unit
+        cost = sum(pairs[group][1] for _time, group in cadence.executions)
+        assert cadence.cycle is not None
+        assert Fraction(cost, cadence.cycle) == cadence.cost_per_unit
+
+
+def test_what_takes_too_long_is_refused() -> None:
+    with pytest.raises(PlanError) as caught:
+        plan([Group(2, 1), Group(3, 2), Group(10**9, 3)], "exact")
+    assert caught.value.code == "plan.cadence-too-fine"
+    assert estimate.cheapest_cycle([2, 3, 50], [Fraction(1), Fraction(2), Fraction(3)], most_plateaus=20) is None
+
+
+def test_greedy_is_within_twice_the_lower_bound_and_no_better_than_exact() -> None:
+    random_ = random.Random(13)
+    for _ in range(300):
+        pairs = [(random_.randint(1, 40), random_.randint(2, 100)) for _ in range(random_.randint(1, 12))]
+        greedy, exact = plan(groups_of(pairs), "greedy"), plan(groups_of(pairs), "exact")
+        assert exact.lower_bound <= exact.cost_per_unit <= greedy.cost_per_unit <= 2 * greedy.lower_bound
