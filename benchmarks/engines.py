@@ -1,14 +1,14 @@
 """Punctual in this process, on a Spark session that stays warm from one program to the next.
 
-Only the replay is measured: ``prepare`` gives an engine that is open (program judged, state made), ``replay`` reads all
-files to their end. Answers are kept by reference, so that they can be checked after the clock has stopped.
+Only the replay is measured: ``prepared`` gives an engine that is open (program judged, state made). Programs that are
+compared take turns tick by tick. Answers are kept by reference, to be checked after the clock has stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -49,28 +49,35 @@ def prepared(backend: WarmBackend, program: str, *, files_per_tick: int) -> Iter
         yield engine, sink
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Replay:
-    """A program over all its files."""
+    """A program over all its files: each step measured, the last one answers what the end of the rows releases."""
 
-    wall: float
-    cpu: float
-    rows: int
-    answers: int
     sink: MemorySink
+    steps: list[Meter] = field(default_factory=list)
+    rows: int = 0
+    answers: int = 0
 
     def tables(self, query: str) -> list[pa.Table]:
         """The answers of a query."""
         return [block.table for block in self.sink.blocks(query)]
 
 
-def replay(backend: WarmBackend, program: str, *, files_per_tick: int) -> Replay:
-    """Read everything and answer all that is due; wall and CPU seconds of that alone."""
-    rows = answers = 0
-    with prepared(backend, program, files_per_tick=files_per_tick) as (engine, sink):
-        with Meter() as meter:
-            while (settled := engine.tick()) is not None:
-                rows, answers = rows + settled.rows, answers + settled.answers
-            last = engine.end()
-        answers += last.answers if last is not None else 0
-    return Replay(meter.wall, meter.cpu, rows, answers, sink)
+def replay_in_turns(backend: WarmBackend, programs: Sequence[str], *, files_per_tick: int) -> list[Replay]:
+    """Replay programs over the same files, a tick of each in turn: whatever grows warm does so for all of them."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(prepared(backend, one, files_per_tick=files_per_tick)) for one in programs]
+        replays = [Replay(sink) for _engine, sink in opened]
+        going = True
+        while going:
+            for (engine, _sink), taken in zip(opened, replays):
+                with Meter() as meter:
+                    settled = engine.tick()
+                    going = settled is not None
+                    if settled is None:
+                        settled = engine.end()
+                taken.steps.append(meter)
+                if settled is not None:
+                    taken.rows += settled.rows
+                    taken.answers += settled.answers
+    return replays

@@ -25,7 +25,7 @@ from math import lcm
 
 import numpy as np
 
-from punctual.kernel.cadence import I64, Costs, fill_plateaus, fill_plateaus_compiled, runs_inside
+from punctual.kernel.cadence import I64, MARGIN, Costs, fill_plateaus, fill_plateaus_compiled, runs_inside
 
 MOST_PLATEAUS = 50_000
 FITS = 2**61
@@ -99,7 +99,12 @@ def _unpeeled(bounds: Sequence[int], costs: Sequence[Fraction], most_plateaus: i
         return None
     ends, values, pieces = ends[:known], values[:known], pieces[:known]
     dearest = whole[-1]
-    best = min(range(known), key=lambda p: Fraction(int(values[p]) + dearest, int(ends[p])))
+    best = 0
+    if known > 1:
+        # Doubles say which plateaus come near the best, whole numbers which of them it is.
+        rates = (values / dearest + 1).astype(np.float64) / ends
+        near = np.flatnonzero(rates <= rates.min() * (1 + MARGIN)).tolist()
+        best = min(near, key=lambda plateau: Fraction(int(values[plateau]) + dearest, int(ends[plateau])))
     length = int(ends[best])
     times, inner = runs_inside(levels, ends, pieces, length)
     return CheapestCycle(

@@ -25,6 +25,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import get_args
 
+import numpy as np
+
 from punctual.errors import InternalError, PlanError
 from punctual.estimate.cheapest_cycle import cheapest_cycle
 from punctual.estimate.dearest_due import rate_of_dearest_due
@@ -113,9 +115,8 @@ def _exact(groups: Sequence[Group]) -> Cadence:
             detail="the lengths that a gap can have grow with the ratio of the largest to the smallest bound",
             hint="SET cadence = greedy",
         )
-    executions = tuple(
-        Execution(time, stairs[level].index) for time, level in zip(best.times.tolist(), best.levels.tolist())
-    )
+    runs = np.array([block.index for block in stairs])[best.levels]
+    executions = tuple(map(Execution, best.times.tolist(), runs.tolist()))
     answers = _not_dearer(groups, {block.index for block in stairs})
     return Cadence("exact", best.length, executions, best.rate, least_rate(stairs), answers)
 
