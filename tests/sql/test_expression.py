@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from punctual.runtime import session
 from punctual.sql.expression import ColumnReference, Expression, parse_expression, same_but_for_brackets
 from punctual.sql.pieces import Piece, render, to_pieces
 from punctual.sql.tokens import tokenize
@@ -83,14 +83,10 @@ def test_brackets(one: str, other: str, same: bool) -> None:
 
 
 @pytest.mark.spark
-def test_spark_gives_the_same_values() -> None:
+def test_spark_gives_the_same_values(spark: SparkSession) -> None:
     """As written and as handed on: both in one row, so that one job compares them all."""
     pairs = [(text, handed_on(text)) for text in EACH]
     both = [f"({sql}) AS {side}{i}" for i, pair in enumerate(pairs) for side, sql in zip("wh", pair)]
-    spark = session.start("local[1]", "expressions", {})
-    try:
-        values = spark.sql(ROW).selectExpr(*both).collect()[0]
-    finally:
-        session.stop(spark)
+    values = spark.sql(ROW).selectExpr(*both).collect()[0]
     differing = [pair for i, pair in enumerate(pairs) if repr(values[f"w{i}"]) != repr(values[f"h{i}"])]
     assert differing == []
