@@ -25,7 +25,7 @@ from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
 from tests.reference.duck import arrow_type, connect, duck_text
 
-THROUGH, HORIZON = 7_000_000_000_000_000_001, 7_000_000_000_000_000_002
+THROUGH, HORIZON = "7000000000000000001", "7000000000000000002"
 
 
 class InProcess:
@@ -64,7 +64,7 @@ class InProcess:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
         # Translated once a branch: the bounds, which change with every batch, are filled in afterwards.
         text = duck_text(branch_sql(branch, "_slice", views, THROUGH, HORIZON))
-        text = text.replace(str(THROUGH), str(work.complete_through)).replace(str(HORIZON), str(work.horizon))
+        text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None
         operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted)

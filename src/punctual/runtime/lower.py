@@ -108,8 +108,8 @@ def rows_only(windows: Sequence[tuple[int, int]]) -> UnitSpec:
     return UnitSpec((), None, (), progressions_for(windows), (SynopsisSpec("rows"),))
 
 
-def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: int, horizon: int) -> str:
-    """The Spark SQL of a branch over the view of the stream's slice.
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: str, horizon: str) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice; the two limits are SQL numbers too.
 
     ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
     column `` `alias.` `` which is true.

@@ -40,8 +40,7 @@ def _branch(
 ) -> DataFrame:
     tables = {join.alias: views.view(spark, join, tick.tables[join.table.lower()]) for join in branch.joins}
     time = work.branches[0].stream.event_time
-    through, horizon = _Limit.beside(work.complete_through, time), _Limit.beside(work.horizon, time)
-    text = branch_sql(branch, view, tables, through, horizon)
+    text = branch_sql(branch, view, tables, limit_sql(work.complete_through, time), limit_sql(work.horizon, time))
     operator = Reduce(
         work.stream,
         branch.units,
@@ -53,24 +52,14 @@ def _branch(
     return spark.sql(text).coalesce(parts).mapInArrow(InWorker(operator), OUTPUT_DDL)
 
 
-class _Limit(int):
-    """A number that is written into SQL as an element of an array, chosen by whether a column is NULL.
+def limit_sql(value: int, column: str) -> str:
+    """A number that moves with every tick, as SQL that does not make Spark compile the stage again.
 
-    Catalyst writes a plain number into the Java code of the stage, so a limit that moves with every tick would have
-    that code compiled, loaded and warmed up again with every tick: a hundred milliseconds. An array is passed by
-    reference, and an index that depends on the row keeps Catalyst from folding its element back into a number.
+    Catalyst writes a plain number into the Java code of the stage, so a limit that moves would have that code compiled,
+    loaded and warmed up again with every tick: a hundred milliseconds. An array is passed by reference, and an index
+    that depends on the row (on whether a column is NULL) keeps Catalyst from folding its element back into a number.
     """
-
-    _column: str
-
-    @classmethod
-    def beside(cls, value: int, column: str) -> _Limit:
-        limit = cls(value)
-        limit._column = column
-        return limit
-
-    def __format__(self, _spec: str) -> str:
-        return f"array({int(self)}L, {int(self)}L)[CAST(`{self._column}` IS NULL AS INT)]"
+    return f"array({value}L, {value}L)[CAST(`{column}` IS NULL AS INT)]"
 
 
 class TableViews:
