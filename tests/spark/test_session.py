@@ -39,6 +39,7 @@ for wrong in (lambda: spark.sql("SELECT nothing"), lambda: spark.range(2).mapInA
         print(type(error).__name__)
 log, scratch = session.log_path(), session.log_path().parent
 print("a worker that fails" in log.read_text())
+sys.stderr.write("the JVM is killed\\n")
 os.kill(session.jvm_pid(spark), signal.SIGKILL)
 while session.jvm_alive(spark):
     time.sleep(0.05)
@@ -74,7 +75,8 @@ def test_a_hostile_machine_without_java(tmp_path: Path) -> None:
         "JAVA_TOOL_OPTIONS": "-Xnonsense", "SPARK_REMOTE": "sc://nonsense", "SPARK_LOCAL_DIRS": "/proc/nonsense",
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=hostile, capture_output=True, text=True, timeout=300)
-    assert done.stderr == "", f"{done.stdout}\n{done.stderr}"
+    # Once the JVM is gone, py4j's own thread may say that it cannot release an object there; before that nobody speaks.
+    assert done.stderr.split("the JVM is killed")[0] == "", f"{done.stdout}\n{done.stderr}"
     assert done.stdout.splitlines() == [
         "21", "True", "5", "AnalysisException", "PythonException", "True", "gone", "False", "3 True",
         "session.failed True",
