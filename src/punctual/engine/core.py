@@ -359,10 +359,10 @@ class Core:
         ready = self._due(self.progress)
         failed: set[str] = set()
         count = 0
-        for part, stretch in enumerate(_stretches(ready)):
+        for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
             if part <= skip:
                 continue
-            asked = [self._asked(r, d) for r, d in stretch if r.query.name not in failed]
+            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in failed]
             blocks, problems = self._answer([a for a in asked if a.due.count], released)
             self._mark(problems)
             failed |= {name for name, _why in problems}
@@ -431,14 +431,6 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
-
-
-def _stretches(ready: list[tuple[Reader, Due]]) -> list[list[tuple[Reader, Due]]]:
-    """What is due, cut into parts; nearly always there is one, and no search for where to cut."""
-    dues = [d for _reader, d in ready]
-    if sum(d.count for d in dues) <= INSTANTS_A_PART:
-        return [ready]
-    return [[(reader, d.part(*cut)) for reader, d in ready] for cut in parts(dues, INSTANTS_A_PART)]
 
 
 def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:

@@ -99,7 +99,7 @@ class Reduce:
             payload = to_ipc(table)
             path = None
             if self.incoming is not None and len(payload) > INLINE_BYTES:
-                path, payload = _write(self.incoming, payload), None
+                path, payload = write_payload(self.incoming, payload), None
             yield self._output(index, cells_count, payload, path)
         if self.counted:
             yield self._output(FACTS, facts.accepted, facts.to_json(), None)
@@ -194,7 +194,7 @@ def _times(table: pa.Table) -> NDArray[np.int64]:
     return times
 
 
-def _write(folder: str, payload: pa.Buffer) -> str:
+def write_payload(folder: str, payload: pa.Buffer) -> str:
     """Write under a name that no other attempt of the task uses; the commit names the one that counts."""
     path = os.path.join(folder, f"{uuid.uuid4().hex}.arrow")
     with open(path, "wb") as file:

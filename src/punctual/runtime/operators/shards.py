@@ -7,8 +7,6 @@ rows side by side. The same task can merge its cells into one file, which is how
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +15,7 @@ import pyarrow.compute as pc
 
 from punctual.kernel.window.panes import Answered, Panes
 from punctual.kernel.window.spec import Reader, UnitSpec
-from punctual.runtime.operators.reduce import from_ipc, to_ipc
+from punctual.runtime.operators.reduce import from_ipc, to_ipc, write_payload
 
 OUTPUT = pa.schema(
     [
@@ -84,7 +82,7 @@ class AnswerShards:
         if work.merge_into is not None:
             merged = panes.export()
             if merged.num_rows:
-                yield _row(number, MERGED, merged.num_rows, None, _write(work.merge_into, to_ipc(merged)))
+                yield _row(number, MERGED, merged.num_rows, None, write_payload(work.merge_into, to_ipc(merged)))
             return
         for place, answered in enumerate(panes.answer(work.readers)):
             if answered.instant.size:
@@ -111,12 +109,3 @@ def _row(work: int, reader: int, cells: int, payload: pa.Buffer | None, path: st
     values = (work, reader, cells, None if payload is None else memoryview(payload), path)
     return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
 
-
-def _write(folder: str, payload: pa.Buffer) -> str:
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{uuid.uuid4().hex}.arrow")
-    with open(path, "wb") as file:
-        file.write(payload)
-        file.flush()
-        os.fsync(file.fileno())
-    return path
