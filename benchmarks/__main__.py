@@ -17,7 +17,7 @@ NAMES = (
     "replay_overhead",
     "startup_and_memory",
     "duckdb_loop",
-    "cadence_planner",
+    "cadence_planner", "overload",
 )
 
 

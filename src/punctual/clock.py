@@ -94,3 +94,16 @@ def span_text(duration: Micros) -> str:
         if duration and duration % size == 0:
             return f"{duration // size}{name}"
     return f"{duration}us"
+
+
+def duration_text(duration: Micros) -> str:
+    """A duration as a program has it.
+
+    >>> duration_text(90 * SECOND), duration_text(60 * SECOND)
+    ('90 SECONDS', '1 MINUTE')
+    """
+    for name in ("WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"):
+        if duration % UNITS_US[name] == 0:
+            count = duration // UNITS_US[name]
+            return f"{count} {name}" if count == 1 else f"{count} {name}S"
+    raise AssertionError("durations are whole microseconds")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Sequence
 from datetime import datetime, timedelta
 
 from punctual.clock import EPOCH, ManualClock
+from punctual.config import parse_options
 from punctual.engine.engine import Engine
-from punctual.engine.explain import explain_schedule, explain_sharing
+from punctual.engine.look import plan_look
 from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
-from punctual.share.units import share
 from tests.cqt.case import Case
 from tests.cqt.play import DATA, NOW_US, Advance, End, Feed, Mismatch, Play, Request, Restart, Statement, Tick
 from tests.reference.judge import Answer
@@ -54,8 +54,8 @@ class EngineTarget:
 
     def explain(self, kind: str) -> str:
         catalog = self.engine.catalog
-        plan = share(catalog.queries.values())
-        return explain_sharing(plan, catalog) if kind == "sharing" else explain_schedule(plan)
+        found = plan_look(catalog, parse_options(catalog.options))
+        return found.sharing() if kind == "sharing" else found.schedule()
 
     # -- requests ----------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ WAYS = (
     Way("straight", InProcess),
     Way("three partitions, queries apart", partial(InProcess, partitions=3, seed=1), {"sharing": "off"}),
     Way("on shards, resumed at every step", InProcess, {"placement": "cluster"}, resume=True),
+    Way("every window a walk", InProcess, {"window_merge": "scan"}),
 )
 TOGETHER = {way.name: Together([case for case in CASES if fits(case, way)], way) for way in WAYS}
 RUNS = [(case, name) for name, together in TOGETHER.items() for case in together.cases]

@@ -86,3 +86,17 @@ def cheapest_cycle_of_all(groups: Sequence[tuple[int, int]]) -> Fraction:
         reached = following
     assert best is not None
     return best
+
+
+def cheapest_inside_of_all(groups: Sequence[tuple[int, int]], length: int) -> int:
+    """Least cost of runs at 1, ..., length - 1, when everything is answered at 0 and at ``length`` for nothing."""
+    reached: dict[Ages, int] = {tuple(0 for _ in groups): 0}
+    for _time in range(1, length):
+        following: dict[Ages, int] = {}
+        for ages, cost in reached.items():
+            for after, paid in _choices(ages, groups):
+                if cost + paid < following.get(after, cost + paid + 1):
+                    following[after] = cost + paid
+        reached = following
+    # An age below its bound may grow by the last unit.
+    return min(reached.values())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from punctual.errors import InternalError
 from punctual.estimate.dearest_due import Multiples, coprime_base, rate_of_dearest_due
 from punctual.share.cadence import METHODS, Cadence, Group, Method, fold_finishing, plan, unit_of
-from punctual.share.cadence.hybrid import MOST_PARTITIONED
+from punctual.share.cadence.hybrid import MOST_CUT
 
 GROUPS = st.lists(
     st.builds(
@@ -158,9 +158,9 @@ def test_a_coprime_base(numbers: list[int]) -> None:
 
 def test_hybrid_of_many_groups_is_never_worse_than_keeping_all_apart() -> None:
     for seed in range(3):
-        bounds = [2 + (seed + 5) * place % 37 + place for place in range(MOST_PARTITIONED + 4)]
+        bounds = [2 + (seed + 5) * place % 37 + place for place in range(MOST_CUT + 4)]
         groups = [Group(bound, cost) for bound, cost in zip(sorted(set(bounds)), count(10 + seed, 3))]
-        assert len(groups) > MOST_PARTITIONED
+        assert len(groups) > MOST_CUT
         cost = {m: plan(groups, m).cost_per_unit for m in ("conservative", "hybrid", "exact", "aggressive")}
         assert cost["exact"] <= cost["hybrid"] < cost["conservative"]
 

@@ -6,13 +6,15 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from punctual.errors import PlanError
 from punctual.estimate import cheapest_cycle as estimate
-from punctual.kernel.cadence import fill_plateaus, fill_plateaus_compiled, runs_inside
+from punctual.kernel.cadence import plateaus, runs_inside
 from punctual.share.cadence import Group, plan
 from tests.oracles.schedules import cheapest_cycle_of_all, cheapest_of_all
 
@@ -58,39 +60,42 @@ def dense(bounds: Sequence[int], costs: Sequence[int]) -> list[int]:
     return inside
 
 
-def plateaus(bounds: Sequence[int], costs: Sequence[int], compiled: bool) -> tuple[list[int], list[int], list[int]]:
-    size = bounds[-1]
-    ends, pieces = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    values = np.zeros(size, np.int64 if compiled else object)
-    fill = fill_plateaus_compiled if compiled else fill_plateaus
-    known = fill(np.array(bounds), np.array(costs, values.dtype), ends, values, pieces)
-    return ends[:known].tolist(), values[:known].tolist(), pieces[:known].tolist()
+def plateaus_of(bounds: Sequence[int], costs: Sequence[int], dense_: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    return plateaus(np.array(bounds), np.array(costs), bounds[-1], dense_)
 
 
-def test_plateaus_are_the_dense_recurrence() -> None:
+@pytest.mark.parametrize("every_length", [True, False])
+def test_plateaus_are_the_dense_recurrence(every_length: bool) -> None:
     random_ = random.Random(7)
-    for _ in range(120):
+    for _ in range(150):
         bounds, costs = zip(*staircase(random_, random_.randint(2, 8), 90, random_.choice([12, 300, 100_000])))
-        ends, values, _pieces = plateaus(bounds, costs, True)
+        ends, values = plateaus_of(bounds, costs, every_length)
+        assert np.all(np.diff(values) > 0), "each plateau once"
         lengths = np.diff([0, *ends])
         assert [0, *np.repeat(values, lengths).tolist()] == dense(bounds, costs), (bounds, costs)
 
 
-def test_compiled_and_interpreted_are_the_same() -> None:
-    random_ = random.Random(8)
-    for _ in range(20):
-        bounds, costs = zip(*staircase(random_, random_.randint(2, 7), 150, 1_000))
-        assert plateaus(bounds, costs, True) == plateaus(bounds, costs, False)
+@pytest.mark.parametrize("smallest", [1, 2, 3, 5, 40])
+def test_bounds_far_apart_and_close_together(smallest: int) -> None:
+    # Gaps of many pieces, and levels that begin in the middle of four lengths.
+    random_ = random.Random(smallest)
+    for _ in range(8):
+        bounds = sorted({smallest, *random_.sample(range(smallest + 1, smallest + 12), 3), 300, 301, 305, 400})
+        costs = sorted(random_.sample(range(1, random_.choice([20, 1_000])), len(bounds)))
+        recurrence = dense(bounds, costs)
+        for every_length in (True, False):
+            ends, values = plateaus_of(bounds, costs, every_length)
+            assert [0, *np.repeat(values, np.diff([0, *ends])).tolist()] == recurrence
 
 
 def test_runs_inside_cost_what_the_plateau_says() -> None:
     random_ = random.Random(9)
     for _ in range(60):
         bounds, costs = zip(*staircase(random_, random_.randint(2, 7), 90, 300))
-        ends, _values, pieces = plateaus(bounds, costs, True)
+        ends, values = plateaus_of(bounds, costs, True)
         inside = dense(bounds, costs)
         for gap in range(1, bounds[-1] + 1):
-            times, levels = runs_inside(np.array(bounds), np.array(ends), np.array(pieces), gap)
+            times, levels = runs_inside(np.array(bounds), np.array(costs), ends, values, gap)
             assert sum(costs[level] for level in levels) == inside[gap]
             for level, bound in enumerate(bounds[:-1]):
                 assert np.diff([0, *times[levels >= level], gap]).max() <= bound or gap <= bound
@@ -107,6 +112,33 @@ def test_huge_and_fractional_costs_are_exact() -> None:
         assert part.cost_per_unit == whole.cost_per_unit / 7**25
         assert huge.executions == part.executions == whole.executions
     assert plan([Group(3, 0.1)], "exact").cost_per_unit == Fraction(0.1) / 3
+
+
+def test_doubles_of_any_size_are_planned_to_the_last_digit_that_matters() -> None:
+    random_ = random.Random(14)
+    for _ in range(40):
+        count = random_.randint(2, 6)
+        bounds = sorted(random_.sample(range(2, 120), count))
+        spread = random_.choice([1, 40, 300])
+        costs = sorted(Fraction(random_.random() * 10.0 ** -random_.randint(0, spread)) for _ in bounds)
+        denominator = max(cost.denominator for cost in costs)
+        inside = dense(bounds, [int(cost * denominator) for cost in costs])
+        cheapest = min((Fraction(inside[t], denominator) + costs[-1]) / t for t in range(1, bounds[-1] + 1))
+        found = estimate.cheapest_cycle(bounds, costs)
+        assert found is not None
+        assert cheapest <= found.rate <= cheapest * (1 + Fraction(1, 2**30))
+        if spread == 1:
+            assert found.rate == cheapest
+
+
+def test_costs_as_whole_numbers() -> None:
+    costs = [Fraction(0), Fraction(10**18), Fraction(10**18 + 1), Fraction(10**19)]
+    rounded = estimate.whole_costs([2, 3, 5, 7], costs)
+    assert rounded[0] == 0
+    assert sorted(set(rounded)) == rounded, "in the same order"
+    assert estimate.whole_costs([2, 3, 5, 7], [cost / 10**18 for cost in costs]) == rounded
+    assert estimate.whole_costs([1, 4], [Fraction(5, 10**40), Fraction(15, 10**40)]) == [1, 3]
+    assert estimate.whole_costs([3], [Fraction(0)]) == [0]
 
 
 def test_a_unit_ten_million_times_finer_changes_nothing() -> None:
@@ -137,7 +169,9 @@ def test_what_takes_too_long_is_refused() -> None:
     with pytest.raises(PlanError) as caught:
         plan([Group(2, 1), Group(3, 2), Group(10**9, 3)], "exact")
     assert caught.value.code == "plan.cadence-too-fine"
-    assert estimate.cheapest_cycle([2, 3, 50], [Fraction(1), Fraction(2), Fraction(3)], most_plateaus=20) is None
+    fine = [2, 3, 10**6 + 1], [Fraction(1), Fraction(2), Fraction(3)]
+    assert estimate.cheapest_cycle(*fine, most_plateaus=20) is not None, "a million lengths can be kept"
+    assert estimate.cheapest_cycle([bound * 100 + 1 for bound in fine[0]], fine[1], most_plateaus=20) is None
 
 
 def test_greedy_is_within_twice_the_lower_bound_and_no_better_than_exact() -> None:

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     text, base = read_program(arguments.program)
     options = given_options(arguments.set)
     look = look_at(text, base, options, judge=False)
-    for explanation in look.explanations:
+    for explanation in look.explanations():
         sys.stdout.write(explanation)
     live = not arguments.once and arguments.speed is None
     screen = Screen(quiet=arguments.out is not None)

@@ -67,7 +67,7 @@ def covered_from(
 
 def _serves(form: Unit, reader: Reader, wanted: set[UnitSynopsis]) -> bool:
     """Whether the cells of a unit hold what the reader wants, cut where it cuts."""
-    window = (reader.query.range_us, reader.query.cadence.us)
+    window = (reader.query.range_us, reader.step)
     edges = covers(progressions_for(form.windows), progressions_for([window]))
     cuts = {band.column: set(band.cuts) for band in form.bands}
     decided = all(

@@ -14,6 +14,7 @@ from typing import Any
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros
 from punctual.config import Options
+from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.carry import continued, covered_from
 from punctual.engine.delivery import Delivery
 from punctual.engine.intake import Intake
@@ -29,12 +30,12 @@ from punctual.engine.state import ProgramState, QueryState
 from punctual.engine.tables import Tables
 from punctual.errors import FeedError
 from punctual.plan.query import WindowQuery
-from punctual.plan.shared import Reader
+from punctual.plan.shared import Reader, SharedPlan
 from punctual.ports.answers import AnswerBlock
-from punctual.runtime.backend import Backend, Question
+from punctual.runtime.backend import Backend, QueryTypes, Question
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
-from punctual.schedule.due import BEGINNING, Due, due, parts
+from punctual.schedule.due import BEGINNING, Due, Listed, parts
 
 INSTANTS_A_PART = 100_000
 """A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
@@ -77,6 +78,10 @@ class Core:
         self.progress: dict[str, Progress] = {}
         found = store.program()
         self.program = ProgramState.from_json(*found) if found else ProgramState()
+        newest = self._newest()
+        if newest is not None:
+            self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
+        self.cadences = Cadences(store.journal)
         self._clock = clock
         self._judged = judged
         self._report = report
@@ -102,20 +107,18 @@ class Core:
 
     def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
         """Make this the standing program, at a batch boundary. What still fits of the old one is kept."""
-        if self._memory is None:
-            newest = self._newest()
-            if newest is not None:
-                self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
         running = self._memory is not None
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
-        self._memory = Memory(standing, self.store, self.backend, self.options.placement, crowded)
+        scan = self.options.window_merge == "scan"
+        self._memory = Memory(standing, self.store, self.backend, self.options.placement, crowded, scan)
         for name, intake in intakes.items():
             self.intakes[name] = intake
             for planned in self._taken(name):
                 intake.taken(planned)
         for name in standing.catalog.streams:
             self.progress.setdefault(name, Progress())
+        self.cadences.adopt(standing.timing)
         self._register()
         self.delivery.claim([query.name for query in standing.catalog.queries.values()])
         if running:
@@ -166,20 +169,31 @@ class Core:
             if query.stopped is not None and declared.get(name, query.key) == query.key
         )
 
+    def stand(
+        self, catalog: Catalog, types: Mapping[str, QueryTypes], left_out: frozenset[str] = frozenset()
+    ) -> Standing:
+        """Plan a program, without these queries and those that were stopped before."""
+        stopped = self.stopped(catalog) | left_out
+        return stand(
+            catalog, types, self.tables.content, sharing=self.options.sharing, timed=self._timed, stopped=stopped
+        )
+
+    def _timed(self, plan: SharedPlan) -> Timing:
+        keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
+        known = frozenset(query.key for query in self.program.queries.values())
+        settled = self._memory is not None  # at the start, committed batches may still be unanswered
+        return self.cadences.propose(
+            plan, keys, known, self.options, self.progress, self.cadences.rates, settled=settled
+        )
+
     def replan(self, left_out: frozenset[str]) -> Standing:
         """The standing program without these queries and those that were stopped before."""
-        return stand(
-            self.standing.catalog,
-            self.standing.types,
-            self.tables.content,
-            sharing=self.options.sharing,
-            stopped=self.stopped() | left_out,
-        )
+        return self.stand(self.standing.catalog, self.standing.types, left_out)
 
     def _alone(self, query: WindowQuery) -> Standing:
         """A program of this query only, for trying it."""
         catalog = replace(self.standing.catalog, queries={query.name.lower(): query})
-        return stand(catalog, self.standing.types, self.tables.content, sharing=True)
+        return stand(catalog, self.standing.types, self.tables.content, sharing=True, timed=own_bounds)
 
     def _mark(self, failed: Sequence[tuple[str, str]]) -> None:
         """Queries that failed stay stopped, also after a crash: recorded before anything rests on it."""
@@ -344,14 +358,22 @@ class Core:
     # -- a pass ------------------------------------------------------------------------------------
 
     def _due(self, progress: Mapping[str, Progress]) -> list[tuple[Reader, Due]]:
-        found = []
+        """What is due of every query; queries that run together have the same object."""
+        found: list[tuple[Reader, Due]] = []
+        same: dict[tuple[int, str, Micros], Due] = {}
         for reader in self.standing.plan.readers:
             name = reader.query.stream.lower()
             after = max(self.program.queries[reader.query.name].after, self._answered.get(name, BEGINNING))
             stream = progress[name]
-            if stream.through > after:
-                found.append((reader, due(reader.query.cadence.us, stream.least, after, stream.through)))
-        return [(reader, d) for reader, d in found if d.count]
+            if stream.through <= after:
+                continue
+            table = self.standing.timing.tables[reader.query.name]
+            which = (id(table), name, after)
+            if which not in same:
+                same[which] = table.due(stream.least, after, stream.through)
+            found.append((reader, same[which]))
+        some = {id(d) for d in same.values() if d.most}
+        return [(reader, d) for reader, d in found if id(d) in some]
 
     def _pass(self, batch: int, *, skip: int = -1) -> int:
         """Answer everything that is due after this batch; parts through ``skip`` are answered already."""
@@ -362,8 +384,9 @@ class Core:
         for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
             if part <= skip:
                 continue
-            asked = [self._asked(r, d.part(start, stop)) for r, d in ready if r.query.name not in failed]
-            blocks, problems = self._answer([a for a in asked if a.due.count], released)
+            listed = {which: d.part(start, stop).listed() for which, d in {id(d): d for _r, d in ready}.items()}
+            asked = [self._asked(r, listed[id(d)]) for r, d in ready if r.query.name not in failed]
+            blocks, problems = self._answer([a for a in asked if a.due.instants.size], released)
             self._mark(problems)
             failed |= {name for name, _why in problems}
             if blocks:
@@ -374,7 +397,7 @@ class Core:
             self.install(self.replan(frozenset()), {})
         return count
 
-    def _asked(self, reader: Reader, instants: Due) -> Asked:
+    def _asked(self, reader: Reader, instants: Listed) -> Asked:
         name = reader.query.name
         return Asked(reader, self.standing.types[name], instants, self.program.queries[name].covered_from)
 

@@ -25,7 +25,6 @@ from punctual.engine.core import Core, Settled, end_of_input
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
 from punctual.engine.loop import Loop
-from punctual.engine.standing import stand
 from punctual.errors import BindError, ProgramErrors, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table
@@ -153,13 +152,7 @@ class Engine:
         assert core is not None
         core.options = parse_options({**catalog.options, **self._options})
         core.tables.declare(catalog.tables)
-        standing = stand(
-            catalog,
-            self._types,
-            core.tables.content,
-            sharing=core.options.sharing,
-            stopped=core.stopped(catalog),
-        )
+        standing = core.stand(catalog, self._types)
         intakes = {
             name: intake_for(stream, core.options, core.store.feed_folder(name), live=self._live)
             for name, stream in catalog.streams.items()

@@ -5,23 +5,29 @@ Units are numbered by the order of the print. ``explain_json`` has the same cont
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from punctual.catalog import Catalog
-from punctual.clock import span_text
+from punctual.clock import duration_text, span_text
+from punctual.engine.explain_schedule import Schedule
 from punctual.estimate.panes import panes_in_window
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
+from punctual.share.marginal import Ride
 from punctual.share.units import share
 
 COLUMN = 38
 
 
-def explain_sharing(plan: SharedPlan, catalog: Catalog) -> str:
-    """Scans, shared units and the windows that read them."""
+def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = (), work: str = "work") -> str:
+    """Scans, shared units, the windows that read them, and what each query adds to the work of its stream.
+
+    ``work`` says what is counted as work.
+    """
     numbers = iter(range(1, 10**9))
     scans: dict[str, str] = {}
     blocks: list[str] = []
@@ -48,17 +54,32 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog) -> str:
     blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
     count = next(numbers) - 1
     head = f"shared plan · {_count(len(plan.readers), 'query', 'queries')} · {_count(count, 'unit', 'units')}"
-    return "\n\n".join([head, "\n".join(blocks)]) + "\n"
+    texts = [head, "\n".join(blocks)]
+    if rides:
+        texts.append("\n".join(["who rides on whom", *(_ride(ride, plan, units, work) for ride in rides)]))
+    return "\n\n".join(texts) + "\n"
 
 
-def explain_schedule(plan: SharedPlan) -> str:
-    """When each query answers."""
-    lines = [f"schedule · {_count(len(plan.readers), 'query', 'queries')}", ""]
-    for reader in plan.readers:
-        query = reader.query
-        kind = "period" if isinstance(query.cadence, Period) else "bound"
-        lines.append(_line(f"{query.name}", f"{kind} {span_text(query.cadence.us)} · at its multiples since 1970 UTC"))
-    return "\n".join(lines) + "\n"
+def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> str:
+    """On whose executions a query rides, what it adds, and a bound that would be cheaper."""
+    reader = next(reader for reader in plan.readers if reader.query.name == ride.query)
+    others = len(plan.readers_of(reader.unit)) - 1
+    parts = []
+    if ride.rides_on is not None:
+        parts.append(f"{'runs, and rides' if ride.runs else 'rides'} on {ride.rides_on}")
+    else:
+        parts.append("runs by itself")
+    if others:
+        parts.append(f"reads {units[reader.unit]} with {_count(others, 'other', 'others')}")
+    parts.append(f"+{100 * float(ride.marginal):.1f} % of the stream's {work}")
+    if ride.suggestion is not None:
+        said = ride.suggestion
+        word = "FREQUENCY" if "FREQUENCY" in reader.query.text.upper() else "SLIDE"
+        parts.append(
+            f"{word} {duration_text(said.bound)} instead of {duration_text(reader.query.cadence.us)} "
+            f"rides on {said.rides_on}: -{100 * float(said.saving):.1f} % of the stream's {work}"
+        )
+    return _line(ride.query, " · ".join(parts))
 
 
 def explain_query(catalog: Catalog, name: str) -> str:
@@ -66,10 +87,12 @@ def explain_query(catalog: Catalog, name: str) -> str:
     return explain_sharing(share([catalog.queries[name.lower()]]), catalog)
 
 
-def explain_json(plan: SharedPlan) -> dict[str, Any]:
-    """The shared plan for programs."""
+def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) -> dict[str, Any]:
+    """The shared plan and the schedule for programs."""
     return {
         "queries": len(plan.readers),
+        "classes": schedule.to_json(),
+        "rides": [_ride_json(ride) for ride in rides],
         "units": [
             {
                 "unit": f"p{index}",
@@ -90,11 +113,24 @@ def explain_json(plan: SharedPlan) -> dict[str, Any]:
                 "range_us": r.query.range_us,
                 "cadence": "period" if isinstance(r.query.cadence, Period) else "bound",
                 "step_us": r.query.cadence.us,
-                "panes": panes_in_window(plan.units[r.unit].windows, r.query.range_us, r.query.cadence.us),
+                "panes": panes_in_window(plan.units[r.unit].windows, r.query.range_us, r.step),
                 "aggregates": [_call(plan.units[r.unit], r, i) for i in range(len(r.uses))],
             }
             for r in plan.readers
         ],
+    }
+
+
+def _ride_json(ride: Ride) -> dict[str, Any]:
+    said = ride.suggestion
+    return {
+        "query": ride.query,
+        "rides_on": ride.rides_on,
+        "runs": ride.runs,
+        "marginal": float(ride.marginal),
+        "suggestion": None
+        if said is None
+        else {"bound_us": said.bound, "rides_on": said.rides_on, "saving": float(said.saving)},
     }
 
 
@@ -138,7 +174,7 @@ def _panes(label: str, source: str, unit: Unit, readers: int) -> str:
 def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     query = reader.query
     kind = "period" if isinstance(query.cadence, Period) else "slide"
-    panes = panes_in_window(unit.windows, query.range_us, query.cadence.us)
+    panes = panes_in_window(unit.windows, query.range_us, reader.step)
     about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {_count(panes, 'pane', 'panes')}"
     lines = [_line(f"{label}  WindowMerge {source}  → {query.name}", about)]
     lines += [f"      where  {_comparison(c)}" for conjunction in reader.where for c in conjunction]

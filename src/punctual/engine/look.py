@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from punctual.catalog import Catalog
-from punctual.config import parse_options
-from punctual.engine.explain import explain_json, explain_query, explain_schedule, explain_sharing
+from punctual.config import Options, parse_options
+from punctual.engine.explain import explain_json, explain_query, explain_sharing
+from punctual.engine.explain_schedule import Schedule
 from punctual.errors import ProgramErrors
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.backend import Declared
 from punctual.runtime.spark import SparkBackend
+from punctual.share.marginal import Ride, Rides
 from punctual.share.units import share
 from punctual.sql.bound import CreateStream, CreateTable, Explain
 from punctual.sql.program import Program, compile_program
@@ -24,17 +26,36 @@ class Look:
 
     catalog: Catalog
     plan: SharedPlan
-    explanations: tuple[str, ...]
-    """What the program's own EXPLAIN statements say."""
+    timing: Schedule
+    explain_statements: tuple[Explain, ...] = ()
 
     def sharing(self) -> str:
-        return explain_sharing(self.plan, self.catalog)
+        """EXPLAIN SHARING."""
+        work = "work" if self.timing.operator == "scan" else "answers"
+        return explain_sharing(self.plan, self.catalog, self._rides(), work)
 
     def schedule(self) -> str:
-        return explain_schedule(self.plan)
+        """EXPLAIN SCHEDULE."""
+        return self.timing.text()
 
     def to_json(self) -> dict[str, Any]:
-        return explain_json(self.plan)
+        return explain_json(self.plan, self.timing, self._rides())
+
+    def explanations(self) -> list[str]:
+        """What the program's own EXPLAIN statements say."""
+        return [self._explained(statement) for statement in self.explain_statements]
+
+    def _rides(self) -> list[Ride]:
+        return Rides(self.timing.plans, self.timing.asked, self.timing.operator, {}).all()
+
+    def _explained(self, statement: Explain) -> str:
+        match statement.kind:
+            case "query":
+                return explain_query(self.catalog, statement.query or "")
+            case "sharing":
+                return self.sharing()
+            case "schedule":
+                return self.schedule()
 
 
 def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) -> Look:
@@ -49,19 +70,17 @@ def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) ->
             backend.close()
         if found.errors:
             raise ProgramErrors(found.errors, text)
-    plan = share(program.catalog.queries.values(), sharing=settings.sharing)
-    asked = [s for s in program.statements if isinstance(s, Explain)]
-    return Look(program.catalog, plan, tuple(_explained(s, plan, program.catalog) for s in asked))
+    asked = tuple(s for s in program.statements if isinstance(s, Explain))
+    return plan_look(program.catalog, settings, asked)
 
 
-def _explained(statement: Explain, plan: SharedPlan, catalog: Catalog) -> str:
-    match statement.kind:
-        case "query":
-            return explain_query(catalog, statement.query or "")
-        case "sharing":
-            return explain_sharing(plan, catalog)
-        case "schedule":
-            return explain_schedule(plan)
+def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = ()) -> Look:
+    """The shared plan and the schedule of a program's names, as an engine would plan them at its start."""
+    queries = catalog.queries.values()
+    bare = share(queries, sharing=settings.sharing)
+    timing = Schedule.of(bare, settings.cadence, scan=settings.window_merge == "scan", rates={})
+    steps = {name: step for plan in timing.plans for name, step in plan.steps().items()}
+    return Look(catalog, share(queries, sharing=settings.sharing, steps=steps), timing, asked)
 
 
 def declarations(program: Program) -> list[Declared]:

@@ -37,17 +37,19 @@ SectionBytes = tuple[str, pa.Buffer | str, int]
 class Memory:
     """Cells by unit, and counts of late rows by stream.
 
-    ``crowded`` are the keys of units that were found to have too many cells for the driver.
+    ``crowded`` are the keys of units that were found to have too many cells for the driver; ``scan`` is as in `Panes`.
     """
 
     def __init__(
-        self, standing: Standing, store: Store, backend: Backend, placement: str, crowded: frozenset[str] = frozenset()
-    ) -> None:
+        self, standing: Standing, store: Store, backend: Backend, placement: str,
+        crowded: frozenset[str] = frozenset(), scan: bool = False,
+    ) -> None:  # fmt: skip
         self._standing = standing
         self._store = store
         self._backend = backend
         self._placement = placement
         self.crowded = crowded
+        self._scan = scan
         self._keys = {standing.unit_key(index): index for index in range(len(standing.specs))}
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
@@ -56,7 +58,7 @@ class Memory:
             if placement == "cluster" or (placement == "auto" and key in crowded):
                 self._remote[index] = RemotePanes(standing.specs[index])
             else:
-                self._panes[index] = Panes(standing.specs[index], shards)
+                self._panes[index] = Panes(standing.specs[index], shards, scan)
         self._late = {name: LateRows(spec) for name, spec in standing.late.items()}
 
     def add(self, section: Section, units: Mapping[str, Unit]) -> None:
@@ -104,7 +106,7 @@ class Memory:
         for number, one in enumerate(asked):
             by_unit.setdefault(one.reader.unit, []).append(number)
             counts = self._late[one.reader.query.stream.lower()]
-            late.append(counts.count(one.due.instants(), one.reader.query.range_us))
+            late.append(counts.count(one.due.instants, one.reader.query.range_us))
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 results = self._panes[unit].answer([kernel_reader(asked[n]) for n in numbers])
@@ -112,7 +114,7 @@ class Memory:
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
             works = tuple(self._remote[u].work([kernel_reader(asked[n]) for n in ns]) for u, ns in remote.items())
-            output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
+            output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self._scan))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
         return [answered[number] for number in range(len(asked))], late

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.clock import SECOND, Micros
+from punctual.clock import Micros
 from punctual.engine.places import Place
 from punctual.kernel.window import spec as kernel
 from punctual.kernel.window.keys import encode
@@ -27,7 +27,7 @@ from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
 from punctual.ports.answers import FIELDS, AnswerBlock
 from punctual.runtime.backend import QueryTypes, Question
-from punctual.schedule.due import Due
+from punctual.schedule.due import Listed
 
 I64 = NDArray[np.int64]
 NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
@@ -41,7 +41,7 @@ class Asked:
 
     reader: Reader
     types: QueryTypes
-    due: Due
+    due: Listed
     covered_from: Micros
 
 
@@ -62,8 +62,7 @@ def kernel_reader(asked: Asked) -> kernel.Reader:
         kernel.Call(use.function, use.synopsis, use.parameters, _selection(use.conditions), data_type)
         for use, data_type in zip(asked.reader.uses, asked.types.aggregates)
     )
-    instants = asked.due.instants()
-    return kernel.Reader(_selection(asked.reader.where), asked.reader.query.range_us, instants, calls)
+    return kernel.Reader(_selection(asked.reader.where), asked.reader.query.range_us, asked.due.instants, calls)
 
 
 def _selection(conditions: Conditions) -> kernel.Selection:
@@ -129,8 +128,7 @@ def _plain(expression: str) -> str | None:
 def _column(asked: Asked, answered: Answered, name: str) -> pa.Array:
     """The column that expressions call by this name: a key, an aggregate or the instant of the answer."""
     if name == "at":
-        at = asked.due.first + answered.instant.astype(np.int64) * asked.due.step
-        return pa.array(at, pa.int64()).cast(TIME)
+        return pa.array(asked.due.instants[answered.instant], pa.int64()).cast(TIME)
     place = int(name[1:])
     return answered.values[place] if name[0] == "a" else _of_type(answered.keys[place], asked.types.keys[place])
 
@@ -158,7 +156,7 @@ def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.L
     if rows is not None:
         outputs = [array.take(rows) for array in outputs]
         instant = instant[rows.to_numpy()]
-    count = asked.due.count
+    count = asked.due.instants.size
     offsets = np.searchsorted(instant, np.arange(count + 1)).astype(np.int32)
     names = [o.name for o in query.outputs]
     struct = pa.StructArray.from_arrays(outputs, names=names)
@@ -244,13 +242,15 @@ def _fields(
 ) -> pa.Table:
     """The fields of all answers except their rows, query after query."""
     queries = [a.reader.query for a in asked]
-    at = np.concatenate([a.due.instants() for a in asked])
+    at = np.concatenate([a.due.instants for a in asked])
     owner = np.repeat(np.arange(counts.size), counts)
     count = at.size
     since = at - np.array([query.range_us for query in queries])[owner]
     covered_from = np.array([a.covered_from for a in asked])[owner]
-    steps = np.array([a.due.step for a in asked])[owner]
-    labels = pa.array([f"{query.stream}/{_length(a.due.step)}#" for query, a in zip(queries, asked)])
+    labels = [f"{query.stream}/{run.label}#" for query, a in zip(queries, asked) for run in a.due.runs]
+    first_label = np.cumsum([0] + [len(a.due.runs) for a in asked])[:-1]
+    ran = np.concatenate([a.due.ran for a in asked]) + first_label[owner]
+    number = np.concatenate([a.due.number for a in asked])
     released = deadline = answered = pa.nulls(count, pa.int64())
     on_time = pa.nulls(count, pa.bool_())
     if moment is not None:
@@ -274,7 +274,7 @@ def _fields(
         "answered": answered,
         "on_time": on_time,
         "execution": pc.binary_join_element_wise(
-            labels.take(pa.array(owner)), pa.array(at // steps).cast(pa.string()), ""
+            pa.array(labels).take(pa.array(ran)), pa.array(number).cast(pa.string()), ""
         ),
         "late_rows": pa.array(np.concatenate(lacking)),
     }
@@ -283,7 +283,3 @@ def _fields(
 
 def _constant(value: int, count: int) -> pa.Array:
     return pa.array(np.full(count, value, np.int64))
-
-
-def _length(step: Micros) -> str:
-    return f"{step // SECOND}s" if step % SECOND == 0 else f"{step}us"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from punctual.catalog import Catalog
+from punctual.engine.cadences import Timing
 from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.shared import Reader, SharedPlan, Unit
@@ -22,7 +23,8 @@ from punctual.share.units import share
 class Standing:
     """What runs.
 
-    ``specs`` are the kernels' view of the plan's units, ``late`` that of late rows by stream; ``types`` are by query.
+    ``specs`` are the kernels' view of the plan's units, ``late`` that of late rows by stream; ``types`` are by query;
+    ``timing`` says when each query answers.
     """
 
     catalog: Catalog
@@ -31,6 +33,7 @@ class Standing:
     branches: Mapping[str, tuple[Branch, ...]]
     specs: tuple[UnitSpec, ...]
     late: Mapping[str, UnitSpec]
+    timing: Timing
 
     def unit_key(self, index: int) -> str:
         """Under which name the state keeps the unit's cells."""
@@ -40,11 +43,6 @@ class Standing:
         """What the unit is, whatever its windows, cuts and synopses."""
         unit = self.plan.units[index]
         return f"{unit.identity}-{_meaning(unit, self.catalog)}"
-
-    def without(self, names: set[str]) -> Standing:
-        """The program without those queries; units stay as they are until the next change."""
-        readers = tuple(r for r in self.plan.readers if r.query.name not in names)
-        return replace(self, plan=replace(self.plan, readers=readers))
 
 
 def unit_key(unit: Unit, catalog: Catalog) -> str:
@@ -84,11 +82,16 @@ def stand(
     tables: Mapping[str, pa.Table],
     *,
     sharing: bool,
+    timed: Callable[[SharedPlan], Timing],
     stopped: frozenset[str] = frozenset(),
 ) -> Standing:
-    """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out."""
+    """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
+
+    ``timed`` decides when the queries answer; panes are then cut where windows of those instants begin and end.
+    """
     queries = [query for query in catalog.queries.values() if query.name not in stopped]
-    plan = share(queries, sharing=sharing)
+    timing = timed(share(queries, sharing=sharing))
+    plan = share(queries, sharing=sharing, steps=timing.steps)
     by_stream: dict[str, list[tuple[int, Unit]]] = {name: [] for name in catalog.streams}
     for index, unit in enumerate(plan.units):
         by_stream[unit.stream.lower()].append((index, unit))
@@ -103,7 +106,7 @@ def stand(
         for name, units in by_stream.items()
         if units
     }
-    return Standing(catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late)
+    return Standing(catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late, timing)
 
 
 def longest_range(readers: tuple[Reader, ...]) -> int:

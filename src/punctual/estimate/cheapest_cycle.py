@@ -11,9 +11,15 @@ Design
 * *Peeling.* A smallest bound that divides all others has a run at each of its multiples whatever the others do: it
   costs ``k_0 / f_0`` for ever, and every other level only what it adds. It is taken off, and so is the next one where
   the same holds. Without this, a bound of one second beside one of an hour makes every second a plateau.
-* *Exact numbers.* Costs are multiplied by their common denominator. Where the sums fit into 62 bits the kernel runs
-  compiled, and otherwise the same function runs interpreted on Python's integers.
-* *A bounded effort.* Beyond ``MOST_PLATEAUS`` there is no answer here; the greedy plan is then within twice the bound.
+* *Whole numbers.* Costs become integers without common factor, and where no gap can cost 2^60 of them (whole numbers,
+  short decimals and ratios, nanoseconds) the plan is the cheapest there is, without rounding anywhere. Costs of more
+  digits, such as measured doubles, are planned as multiples of a quantum of which the cycle costs some 2^59. Each moves
+  by less than one quantum (where several lie within one, by as many, to stay in order), and there is at most one run a
+  unit: so the runs that are found cost at most one part in 2^30 more than the cheapest, and are the cheapest unless
+  different plans come that near each other. What they cost is always exact: it is counted from the runs.
+* *A bounded effort.* ``MOST_PAIRS`` pieces of gaps take about a fifth of a second, and bounds up to 40,000 units never
+  have more than a fifth of that. Where there would be more the plateaus must be few: beyond ``MOST_PLATEAUS`` there is
+  no answer here; the greedy plan is then within twice the bound.
 """
 
 from __future__ import annotations
@@ -21,19 +27,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from itertools import pairwise
+from math import gcd, lcm
 
 import numpy as np
 
-from punctual.kernel.cadence import I64, MARGIN, Costs, fill_plateaus, fill_plateaus_compiled, runs_inside
+from punctual.kernel.cadence import I64, UNKNOWN, plateaus, runs_inside
 
-MOST_PLATEAUS = 50_000
-FITS = 2**61
+MOST_PLATEAUS = 20_000
+MOST_PAIRS = 2_000_000_000
+MOST_LENGTHS = 2**20
+"""Two arrays of so many costs are kept where every length of a gap has one."""
+MARGIN = 1e-12
+"""Far above the rounding of a quotient of doubles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheapestCycle:
-    """Runs in (0, length], the last one of the dearest level; ``rate`` is their cost per unit."""
+    """Runs of levels at times, ascending; ``rate`` is what they cost per unit of ``length``."""
 
     length: int
     rate: Fraction
@@ -45,6 +56,8 @@ def cheapest_cycle(
     bounds: Sequence[int], costs: Sequence[Fraction], most_plateaus: int = MOST_PLATEAUS
 ) -> CheapestCycle | None:
     """The cheapest cycle, or None where it would take too long to find.
+
+    Its runs lie in (0, length]; the last one is of the dearest level.
 
     Parameters
     ----------
@@ -59,21 +72,35 @@ def cheapest_cycle(
     >>> best.length, best.rate, best.times.tolist(), best.levels.tolist()
     (5, Fraction(52, 5), [2, 4, 5], [1, 0, 2])
     """
+    runs = runs_of_cycle(bounds, costs, None, most_plateaus)
+    if runs is None:
+        return None
+    times, levels = runs
+    length = int(times[-1])
+    return CheapestCycle(length, cost_of_runs(levels, costs) / length, times, levels)
+
+
+def cost_of_runs(levels: I64, costs: Sequence[Fraction]) -> Fraction:
+    """What runs of levels cost together."""
+    counts = np.bincount(levels).tolist()
+    return sum((count * cost for count, cost in zip(counts, costs)), Fraction(0))
+
+
+def runs_of_cycle(
+    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, most_plateaus: int
+) -> tuple[I64, I64] | None:
+    """Times and levels of a cycle up to its run of the dearest level: at ``length``, or where it is cheapest."""
     peeled = _divisors_of_all_later(bounds)
     base = costs[peeled - 1] if peeled else Fraction(0)
-    upper = _unpeeled(bounds[peeled:], [cost - base for cost in costs[peeled:]], most_plateaus)
+    upper = _unpeeled(bounds[peeled:], [cost - base for cost in costs[peeled:]], length, most_plateaus)
     if upper is None or not peeled:
         return upper
-    rate = upper.rate + sum(
-        ((cost - below) / bound for bound, cost, below in zip(bounds[:peeled], costs, [Fraction(0), *costs])),
-        Fraction(0),
-    )
-    times = np.arange(bounds[0], upper.length + 1, bounds[0], dtype=np.int64)
+    times = np.arange(bounds[0], upper[0][-1] + 1, bounds[0], dtype=np.int64)
     levels = np.zeros(times.size, np.int64)
     for level in range(1, peeled):
         levels[times % bounds[level] == 0] = level
-    levels[upper.times // bounds[0] - 1] = upper.levels + peeled
-    return CheapestCycle(upper.length, rate, times, levels)
+    levels[upper[0] // bounds[0] - 1] = upper[1] + peeled
+    return times, levels
 
 
 def _divisors_of_all_later(bounds: Sequence[int]) -> int:
@@ -84,32 +111,52 @@ def _divisors_of_all_later(bounds: Sequence[int]) -> int:
     return count
 
 
-def _unpeeled(bounds: Sequence[int], costs: Sequence[Fraction], most_plateaus: int) -> CheapestCycle | None:
+def _unpeeled(
+    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, most_plateaus: int
+) -> tuple[I64, I64] | None:
+    unit = gcd(*bounds)
+    units = [bound // unit for bound in bounds]
+    whole = whole_costs(units, costs)
+    pairs = sum((upper - bound) * bound // 2 for bound, upper in pairwise(units))
+    dense = pairs <= MOST_PAIRS and units[-1] <= MOST_LENGTHS
+    limits, prices = np.array(units, np.int64), np.array(whole, np.int64)
+    ends, values = plateaus(limits, prices, most_plateaus, dense)
+    if not ends.size:
+        return None
+    last = int(ends[_cheapest(ends, values, whole[-1])]) if length is None else length // unit
+    times, levels = runs_inside(limits, prices, ends, values, last)
+    return np.append(times, last) * unit, np.append(levels, len(bounds) - 1)
+
+
+def whole_costs(bounds: Sequence[int], costs: Sequence[Fraction]) -> list[int]:
+    """Costs as integers of a common quantum, strictly ascending, so that what a gap costs fits the kernel.
+
+    >>> whole_costs([2, 3], [Fraction(1, 2), Fraction(5, 6)])
+    [3, 5]
+    """
     denominator = lcm(*(cost.denominator for cost in costs))
     whole = [int(cost * denominator) for cost in costs]
-    # Running the dearest inner level at every smallest bound is one way: no gap costs more, no sum twice as much.
-    fits = 2 * whole[-1] * (bounds[-1] // bounds[0] + 2) < FITS
-    capacity = min(bounds[-1], most_plateaus)
-    values: Costs = np.zeros(capacity, np.int64 if fits else object)
-    ends, pieces = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-    levels = np.array(bounds, np.int64)
-    fill = fill_plateaus_compiled if fits else fill_plateaus
-    known = fill(levels, np.array(whole, values.dtype), ends, values, pieces)
-    if known < 0:
-        return None
-    ends, values, pieces = ends[:known], values[:known], pieces[:known]
-    dearest = whole[-1]
-    best = 0
-    if known > 1:
-        # Doubles say which plateaus come near the best, whole numbers which of them it is.
-        rates = (values / dearest + 1).astype(np.float64) / ends
-        near = np.flatnonzero(rates <= rates.min() * (1 + MARGIN)).tolist()
-        best = min(near, key=lambda plateau: Fraction(int(values[plateau]) + dearest, int(ends[plateau])))
-    length = int(ends[best])
-    times, inner = runs_inside(levels, ends, pieces, length)
-    return CheapestCycle(
-        length,
-        Fraction(int(values[best]) + dearest, length * denominator),
-        np.append(times, length),
-        np.append(inner, len(bounds) - 1),
-    )
+    common = gcd(*whole) or 1
+    whole = [cost // common for cost in whole]
+    # Bounds rounded down to multiples of each other lose less than half: one way, so no gap costs more.
+    most = sum((cost - below) * (2 * bounds[-1] // bound + 1) for bound, cost, below in zip(bounds, whole, [0, *whole]))
+    if most <= UNKNOWN // 2:
+        return whole
+    quantum = most // (UNKNOWN // 4)
+    rounded: list[int] = []
+    for cost in whole:
+        least = rounded[-1] + 1 if rounded else min(cost, 1)
+        rounded.append(max(least, (2 * cost + quantum) // (2 * quantum)))
+    return rounded
+
+
+def _cheapest(ends: I64, values: I64, dearest: int) -> int:
+    """The plateau that is best repeated for ever, with a run of the dearest level between; the shortest of such."""
+    # Doubles say which plateaus come near the best, whole numbers which of them it is.
+    rates = (values + dearest) / ends
+    best, *others = np.flatnonzero(rates <= rates.min() * (1 + MARGIN)).tolist()
+    costs, lengths = (values + dearest).tolist(), ends.tolist()
+    for other in others:
+        if costs[other] * lengths[best] < costs[best] * lengths[other]:
+            best = other
+    return int(best)

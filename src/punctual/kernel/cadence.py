@@ -10,25 +10,27 @@ of a dearer level: nothing for ``L <= bounds[0]``, and for ``bounds[i] < L <= bo
 
 Design
 ------
-``C`` never falls, so it is kept as its *plateaus*: where each ends and what it costs. Only right ends can be the first
-piece ``l``, and a new plateau reaches as far as the best of its pieces does. So nothing here depends on the unit of
-time: thirty bounds up to 40,000 have a few hundred plateaus, and take about a millisecond. The worst case is a smallest
-bound of a few units beside one of thousands, where nearly every length is a plateau of its own.
+``C`` never falls, and the result is its *plateaus*: where each ends and what it costs. Which runs a gap needs is found
+afterwards, from the costs alone (:func:`runs_inside`).
 
-A piece of level i wastes ``C[l] + costs[i] - rate * l``, where ``rate`` is the best that level can do for ever. Pieces
-may be permuted, so the least wasteful one comes first: candidates are tried in order of their waste, up to the best
-total found divided by the number of pieces. Waste is a double and only ever decides what need not be tried, with a
-margin far above its rounding; costs are compared exactly.
+*Half of the pieces.* The runs of level i cut a gap into pieces, in any order. Two pieces that together keep the bound
+would be cheaper as one, with a cheaper run between them. So all but one are longer than half the bound, and the longest
+one may come first: ``l`` is at least ``bounds[i] // 2 + 1``, and at least half of the gap while it is too short for
+three pieces (``2 L < 3 (bounds[i] + 1)``).
 
-Room
-----
-The same function runs compiled on int64 and interpreted on Python integers of any size (an array of objects).
-Oracles: the dense recurrence, and all schedules. References: tests/papers/chen.
+*Few plateaus.* Only right ends of plateaus can be ``l``, and a new plateau reaches as far as the best of its pieces
+does. Nothing then depends on the unit of time: thirty bounds up to 40,000 with a smallest one of hundreds have hundreds
+of plateaus, and take less than a millisecond.
+
+*Many plateaus.* Beside a smallest bound of a few units nearly every length is a plateau of its own. Then a cost for
+every length is kept, forwards and backwards, so that the recurrence reads two arrays in one direction, four lengths at
+a time: vector instructions do some nine thousand million pieces a second, and the worst bounds up to 40,000 have four
+hundred million. Which of the two is faster is decided level by level.
+
+Oracles: the recurrence as it is written, and all schedules. References: tests/papers/chen.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,104 +38,185 @@ from numpy.typing import NDArray
 from punctual.kernel.compiled import compiled
 
 I64 = NDArray[np.int64]
-Costs = NDArray[Any]
-MARGIN = 1e-9
-"""Relative to the cost so far: a million times the rounding of the doubles that waste is measured in."""
-
-
-def fill_plateaus(bounds: I64, costs: Costs, ends: I64, values: Costs, pieces: I64) -> int:
-    """Write the plateaus of ``C`` up to the last bound; how many there are, or -1 when they do not fit.
-
-    Parameters
-    ----------
-    bounds : int64[g]
-        Strictly ascending, at least 1.
-    costs : int64[g] or object[g]
-        Strictly ascending, not negative.
-    ends, values, pieces : arrays of the same length
-        Written: right end of each plateau, its cost, and the plateau whose end is its first piece.
-    """
-    ends[0] = bounds[0]
-    values[0] = costs[0] - costs[0]  # zero, of the type of the costs
-    pieces[0] = 0
-    known = 1
-    scale = costs[-1]
-    for i in range(bounds.size - 1):
-        bound, cost, upper = bounds[i], costs[i], bounds[i + 1]
-        candidates = known
-        rates = np.empty(candidates)
-        for c in range(candidates):
-            rates[c] = (values[c] + cost) / scale / ends[c]
-        rate = rates.min()
-        order = np.argsort((rates - rate) * ends[:candidates], kind="mergesort")
-        waste = ((rates - rate) * ends[:candidates])[order]
-        length, inside = ends[:candidates][order], values[:candidates][order]
-        rest = np.zeros(candidates, np.int64)  # the plateau of what a piece leaves over: it only moves right
-        while ends[known - 1] < upper:
-            if known == ends.size:
-                return -1
-            gap = ends[known - 1] + 1
-            least = -(-gap // bound)
-            best, reach, piece = inside[0], -1, 0
-            allowed = np.inf
-            for c in range(candidates):
-                if waste[c] * least > allowed:
-                    break
-                at = rest[c]
-                while ends[at] < gap - length[c]:
-                    at += 1
-                rest[c] = at
-                value, end = inside[c] + values[at], length[c] + ends[at]
-                if reach < 0 or value < best:
-                    total = (value + cost + cost) / scale
-                    allowed = total - rate * gap + MARGIN * total
-                    best, reach, piece = value, end, c
-                elif value == best and (end > reach or (end == reach and length[c] > length[piece])):
-                    reach, piece = end, c
-            ends[known] = min(reach, upper)
-            values[known] = best + cost
-            pieces[known] = order[piece]
-            known += 1
-    return known
-
-
-fill_plateaus_compiled = compiled(fill_plateaus)
+UNKNOWN = 2**61
+"""A cost above all others, which can be added to one of them."""
+CROWDED = 8
+"""From one plateau in so many units on, keeping every length is faster."""
+SHORT = 6
+"""Below this bound, four lengths at a time would need each other's costs."""
 
 
 @compiled
-def runs_inside(bounds: I64, ends: I64, pieces: I64, gap: int) -> tuple[I64, I64]:
+def plateaus(bounds: I64, costs: I64, most: int, dense: bool) -> tuple[I64, I64]:
+    """Right ends and costs of the plateaus of ``C`` up to the last bound; none when there are more than ``most``.
+
+    Parameters
+    ----------
+    bounds, costs : int64[g]
+        Strictly ascending, at least 1 and at least 0. No ``C[L]`` up to the last bound may exceed ``UNKNOWN / 2``.
+    most : int
+        At least 1. Does not count once every length is kept.
+    dense : bool
+        Whether there is room and time to keep a cost for every length up to the last bound.
+
+    Examples
+    --------
+    >>> ends, values = plateaus(np.array([2, 3, 5]), np.array([3, 4, 5]), 10, True)
+    >>> ends.tolist(), values.tolist()
+    ([2, 3, 4, 5], [0, 3, 4, 7])
+    """
+    ends, values = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    ends[0] = bounds[0]
+    known = 1
+    for i in range(bounds.size - 1):
+        if dense and known * CROWDED > bounds[i]:
+            forwards, backwards = _every_length(bounds[-1], ends[:known], values[:known])
+            for level in range(i, bounds.size - 1):
+                _extend_lengths(forwards, backwards, bounds[level], costs[level], bounds[level + 1])
+            return _compressed(forwards)
+        known = _extend_plateaus(ends, values, known, bounds[i], costs[i], bounds[i + 1])
+        if known < 0:
+            return ends[:0], values[:0]
+    return ends[:known], values[:known]
+
+
+@compiled
+def _extend_plateaus(ends: I64, values: I64, known: int, bound: int, cost: int, upper: int) -> int:
+    """Append the plateaus of gaps in (bound, upper], of which all pieces keep the bound; how many there are then."""
+    stop = known
+    rest = np.zeros(stop, np.int64)  # the plateau of what a piece leaves over: it only moves right
+    while ends[known - 1] < upper:
+        if known == ends.size:
+            return -1
+        gap = ends[known - 1] + 1
+        shortest = (gap + 1) // 2 if 2 * gap < 3 * (bound + 1) else bound // 2 + 1
+        best, reach = UNKNOWN, 0
+        for c in range(np.searchsorted(ends[:stop], shortest), stop):
+            at = rest[c]
+            while ends[at] < gap - ends[c]:
+                at += 1
+            rest[c] = at
+            value, end = values[c] + values[at], ends[c] + ends[at]
+            if value < best:
+                best, reach = value, end
+            elif value == best:
+                reach = max(reach, end)
+        ends[known] = min(reach, upper)
+        values[known] = best + cost
+        known += 1
+    return known
+
+
+@compiled
+def _every_length(longest: int, ends: I64, values: I64) -> tuple[I64, I64]:
+    """``forwards[L] = backwards[longest - L] = C[L]`` as far as the plateaus reach."""
+    forwards = np.full(longest + 1, UNKNOWN)
+    start = 0
+    for plateau in range(ends.size):
+        forwards[start : ends[plateau] + 1] = values[plateau]
+        start = ends[plateau] + 1
+    return forwards, forwards[::-1].copy()
+
+
+@compiled
+def _extend_lengths(forwards: I64, backwards: I64, bound: int, cost: int, upper: int) -> None:
+    """Fill in gaps in (bound, upper], of which all pieces keep the bound."""
+    longest = forwards.size - 1
+    step = 4 if bound >= SHORT else 1
+    for gap in range(bound + 1, upper + 1, step):
+        last = gap + step - 1
+        shortest = (gap + 1) // 2 if 2 * last < 3 * (bound + 1) else bound // 2 + 1
+        pieces, over = forwards[shortest : bound + 1], backwards[longest - last + shortest :]
+        if step == 1:
+            least = (_least_sum(pieces, over), UNKNOWN, UNKNOWN, UNKNOWN)
+        else:
+            least = _four_least_sums(pieces, over)
+        for place in range(min(step, upper - gap + 1)):
+            forwards[gap + place] = backwards[longest - gap - place] = least[place] + cost
+
+
+@compiled
+def _least_sum(a: I64, b: I64) -> int:
+    least = UNKNOWN
+    for k in range(a.size):
+        least = min(least, a[k] + b[k])
+    return least
+
+
+@compiled
+def _four_least_sums(a: I64, b: I64) -> tuple[int, int, int, int]:
+    """The least of ``a[k] + b[k + shift]`` for shifts 3, 2, 1 and 0: what a loop of vector instructions is made of."""
+    least_0 = least_1 = least_2 = least_3 = UNKNOWN
+    for k in range(a.size):
+        piece = a[k]
+        least_0 = min(least_0, piece + b[k + 3])
+        least_1 = min(least_1, piece + b[k + 2])
+        least_2 = min(least_2, piece + b[k + 1])
+        least_3 = min(least_3, piece + b[k])
+    return least_0, least_1, least_2, least_3
+
+
+@compiled
+def _compressed(forwards: I64) -> tuple[I64, I64]:
+    rises = np.flatnonzero(np.diff(forwards[1:])) + 1
+    ends = np.append(rises, forwards.size - 1)
+    return ends, forwards[ends]
+
+
+@compiled
+def _first_piece(ends: I64, values: I64, plateau: int, bound: int, cost: int) -> int:
+    """The shortest first piece, of those that keep the bound, of the cheapest runs inside a gap."""
+    gap, inside = ends[plateau], values[plateau] - cost
+    at, piece = 0, min(ends[0], bound)
+    rest = np.searchsorted(ends, gap - piece)
+    while values[at] + values[rest] != inside:
+        at += 1
+        piece = min(ends[at], bound)  # runs that cost nothing let a plateau reach beyond the bound
+        while rest and ends[rest - 1] >= gap - piece:
+            rest -= 1
+    return int(piece)
+
+
+@compiled
+def runs_inside(bounds: I64, costs: I64, ends: I64, values: I64, gap: int) -> tuple[I64, I64]:
     """Times and levels of the cheapest runs strictly inside a gap, ascending by time.
+
+    A gap is cut where the costs of its two parts and of the run add up to its own, and so are its parts; gaps of one
+    plateau alike.
 
     Examples
     --------
     Bounds 2, 3, 5 with costs 3, 4, 5: a gap of four units needs one run of the second level, in its middle.
 
     >>> bounds, costs = np.array([2, 3, 5]), np.array([3, 4, 5])
-    >>> ends, values, pieces = np.zeros(5, np.int64), np.zeros(5, np.int64), np.zeros(5, np.int64)
-    >>> known = fill_plateaus_compiled(bounds, costs, ends, values, pieces)
-    >>> ends[:known].tolist(), values[:known].tolist()
-    ([2, 3, 4, 5], [0, 3, 4, 7])
-    >>> times, levels = runs_inside(bounds, ends[:known], pieces[:known], 4)
+    >>> ends, values = plateaus(bounds, costs, 10, True)
+    >>> times, levels = runs_inside(bounds, costs, ends, values, 4)
     >>> times.tolist(), levels.tolist()
     ([2], [1])
     """
     # Two neighbouring pieces of a level are together longer than its bound: so many runs at most.
     most = 2 * (gap // bounds[0]) + 2
     times, levels = np.empty(most, np.int64), np.empty(most, np.int64)
-    starts, stops = np.empty(most, np.int64), np.empty(most, np.int64)
+    # What is still to do, the next on top. First pieces are of a lower level: two things wait for each.
+    starts, stops = np.empty(2 * bounds.size + 3, np.int64), np.empty(2 * bounds.size + 3, np.int64)
     starts[0], stops[0] = 0, gap
     waiting, runs = 1, 0
+    pieces, cut_by = np.zeros(ends.size, np.int64), np.zeros(ends.size, np.int64)
     while waiting:
         waiting -= 1
         start, stop = starts[waiting], stops[waiting]
-        if stop - start <= bounds[0]:
-            continue
-        middle = start + ends[pieces[np.searchsorted(ends, stop - start)]]
-        times[runs] = middle
-        levels[runs] = np.searchsorted(bounds, stop - start) - 1
-        runs += 1
-        starts[waiting], stops[waiting] = start, middle
-        starts[waiting + 1], stops[waiting + 1] = middle, stop
-        waiting += 2
-    order = np.argsort(times[:runs])
-    return times[:runs][order], levels[:runs][order]
+        if stop < 0:  # a run, and not a gap
+            times[runs], levels[runs] = start, -1 - stop
+            runs += 1
+        elif stop - start > bounds[0]:
+            plateau = np.searchsorted(ends, stop - start)
+            if not pieces[plateau]:
+                level = np.searchsorted(bounds, stop - start) - 1
+                pieces[plateau] = _first_piece(ends, values, plateau, bounds[level], costs[level])
+                cut_by[plateau] = level
+            middle = start + pieces[plateau]
+            starts[waiting], stops[waiting] = middle, stop
+            starts[waiting + 1], stops[waiting + 1] = middle, -1 - cut_by[plateau]
+            starts[waiting + 2], stops[waiting + 2] = start, middle
+            waiting += 3
+    return times[:runs], levels[:runs]

@@ -49,7 +49,7 @@ class Unit:
     bands: tuple[BandColumn, ...]
     synopses: tuple[UnitSynopsis, ...]
     windows: tuple[tuple[Micros, Micros], ...]
-    """Pairs (range, step) of the windows that read the unit, sorted."""
+    """Pairs (range, step) of the windows that read the unit, sorted: every instant is a multiple of its step."""
     owner: str = ""
     """The one query that reads it, where sharing is off."""
 
@@ -79,10 +79,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A query as its unit sees it."""
+    """A query as its unit sees it. All instants that it may answer are multiples of ``step``."""
 
     query: WindowQuery
     unit: int
+    step: Micros
     where: Conditions
     uses: tuple[Use, ...]
 

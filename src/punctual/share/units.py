@@ -7,9 +7,9 @@ synopses are the union of what they read, its cuts the union of their constants,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
+from punctual.clock import Micros
 from punctual.plan.functions import FUNCTIONS
 from punctual.plan.query import Aggregate, Comparison, Constant, Predicate, WindowQuery
 from punctual.plan.shared import BandColumn, Conditions, Reader, SharedPlan, Unit, UnitSynopsis, Use
@@ -21,17 +21,25 @@ DEFAULT_RSD = 0.05
 ROWS = UnitSynopsis("rows", None)
 
 
-def share(queries: Iterable[WindowQuery], *, sharing: bool = True) -> SharedPlan:
-    """The shared plan of the queries."""
+def share(
+    queries: Iterable[WindowQuery], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+) -> SharedPlan:
+    """The shared plan of the queries.
+
+    ``steps`` says, by the query's name, of what all its instants are multiples; by default of its own bound.
+    """
+    step_of = {} if steps is None else steps
     groups: dict[object, list[WindowQuery]] = {}
     order: list[WindowQuery] = []
     for query in queries:
         key = (query.stream, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
         groups.setdefault(key if sharing else query.name, []).append(query)
         order.append(query)
-    units = tuple(_unit(members, "" if sharing else members[0].name) for members in groups.values())
+    found = {query.name: step_of.get(query.name, query.cadence.us) for query in order}
+    units = tuple(_unit(members, "" if sharing else members[0].name, found) for members in groups.values())
     place = {query.name: index for index, members in enumerate(groups.values()) for query in members}
-    return SharedPlan(units, tuple(_reader(query, place[query.name], units[place[query.name]]) for query in order))
+    readers = (_reader(query, place[query.name], units[place[query.name]], found[query.name]) for query in order)
+    return SharedPlan(units, tuple(readers))
 
 
 def _compared(query: WindowQuery) -> tuple[str, ...]:
@@ -39,7 +47,7 @@ def _compared(query: WindowQuery) -> tuple[str, ...]:
     return tuple(sorted({c.column for predicate in predicates for c in predicate.comparisons}))
 
 
-def _unit(members: list[WindowQuery], owner: str) -> Unit:
+def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -> Unit:
     first = members[0]
     synopses: dict[UnitSynopsis, None] = {ROWS: None}
     constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
@@ -56,7 +64,7 @@ def _unit(members: list[WindowQuery], owner: str) -> Unit:
         keys=tuple(key.row for key in first.keys),
         bands=tuple(_band(column, values) for column, values in constants.items()),
         synopses=(ROWS, *sorted((s for s in synopses if s != ROWS), key=repr)),
-        windows=tuple(sorted({(query.range_us, query.cadence.us) for query in members})),
+        windows=tuple(sorted({(query.range_us, steps[query.name]) for query in members})),
         owner=owner,
     )
 
@@ -89,12 +97,12 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
     return UnitSynopsis(kind, argument, parameters, aggregate.ignore_nulls)
 
 
-def _reader(query: WindowQuery, index: int, unit: Unit) -> Reader:
+def _reader(query: WindowQuery, index: int, unit: Unit, step: Micros) -> Reader:
     uses = tuple(
         Use(a.function, unit.synopses.index(_synopsis(a)), a.parameters, _conditions(unit, a.where))
         for a in query.aggregates
     )
-    return Reader(query, index, _conditions(unit, query.where), uses)
+    return Reader(query, index, step, _conditions(unit, query.where), uses)
 
 
 def _conditions(unit: Unit, predicate: Predicate) -> Conditions:
@@ -102,8 +110,3 @@ def _conditions(unit: Unit, predicate: Predicate) -> Conditions:
     for comparison in predicate.comparisons:
         by_column.setdefault(comparison.column, []).append(comparison)
     return tuple(tuple(by_column.get(band.column, ())) for band in unit.bands)
-
-
-def without(plan: SharedPlan, names: set[str]) -> SharedPlan:
-    """The plan with those queries' readers gone; units keep their place."""
-    return replace(plan, readers=tuple(r for r in plan.readers if r.query.name not in names))

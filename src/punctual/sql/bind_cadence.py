@@ -40,7 +40,13 @@ def bind_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> 
             "bind.no-cadence", "this query does not say when it answers", span=window.span,
             hint="add PERIOD 1 MINUTE (at every minute) or FREQUENCY 1 MINUTE (at least every minute)",
         ))
-    return found[0][2] if found else None
+    if not found:
+        return None
+    cadence = found[0][2]
+    if any(item.syntax.window.kind == "NOW" for item in windowed if item.syntax.window is not None):
+        # [NOW] has the rows since the previous instant: were instants moved, it would count some twice.
+        return Period(cadence.us)
+    return cadence
 
 
 def bind_range(bound: BoundFrom, cadence: Cadence | None) -> Micros | None:

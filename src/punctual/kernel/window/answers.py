@@ -23,7 +23,7 @@ from punctual.kernel.window.groups import Groups
 from punctual.kernel.window.series import Series
 from punctual.kernel.window.spec import I64, Reader, Selection
 from punctual.kernel.window.synopsis import State, Synopsis
-from punctual.kernel.window.windows import Questions, Results, every_instant, fold, occupied
+from punctual.kernel.window.windows import Fold, Questions, Results, every_instant, occupied
 
 Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
 """What a synopsis' ``finish`` is called with: function, parameters, type."""
@@ -85,8 +85,9 @@ def plan_pass(
 
 
 def answer_pass(
-    asked: Pass, series: Sequence[Series], groups: Groups, synopses: Sequence[Synopsis], known: Sequence[State]
-) -> list[Answered]:
+    asked: Pass, series: Sequence[Series], groups: Groups, synopses: Sequence[Synopsis], known: Sequence[State],
+    fold: Fold,
+) -> list[Answered]:  # fmt: skip
     """The answers of all readers. ``known`` are states without cells, for the types of their columns."""
     ranks = groups.ranks()
     results = occupied(asked.questions, series[0], ranks) if groups.keys else every_instant(asked.questions)

@@ -5,7 +5,8 @@ Model
 Partial cells arrive with every batch and stay *open* until their pane is sealed: no later batch adds to it. Sealed
 cells are kept in blocks (``select.py``). Each selection that a reader asks for has a series of states a group
 (``selections.py``, ``series.py``), extended by every sealed pane and kept between passes; windows are ranges of a
-series (``windows.py``). The same class answers on the driver, for all shards, and inside a Spark task, for one.
+series (``windows.py``), or walks over it (``scan.py``). The same class answers on the driver, for all shards, and
+inside a Spark task, for one.
 
 Invariants
 ----------
@@ -34,11 +35,13 @@ from punctual.kernel.window.bands import GRID_SHIFT
 from punctual.kernel.window.cells import Cells, concatenate, from_table, synopses_of, to_table, unique
 from punctual.kernel.window.groups import Groups
 from punctual.kernel.window.keys import dense_values, shard_of
+from punctual.kernel.window.scan import Scan
 from punctual.kernel.window.select import Block
 from punctual.kernel.window.selections import Selections
 from punctual.kernel.window.series import smallest_pair
 from punctual.kernel.window.spec import Reader, UnitSpec
 from punctual.kernel.window.synopsis import State
+from punctual.kernel.window.windows import fold
 
 __all__ = ["Answered", "Panes"]
 
@@ -57,9 +60,11 @@ class Panes:
         The unit as it is now; cells that were lifted under another specification with the same keys are welcome.
     shards : int
         Number of shards, as `lift` was told.
+    scan : bool
+        Walk over the panes of every window, for comparison; the answers are the same.
     """
 
-    def __init__(self, spec: UnitSpec, shards: int) -> None:
+    def __init__(self, spec: UnitSpec, shards: int, scan: bool = False) -> None:
         self.spec = spec
         self.shards = shards
         self._synopses = synopses_of(spec)
@@ -71,6 +76,7 @@ class Panes:
         self._surviving_groups = 0
         self._selections = Selections(spec.bands, self._synopses)
         self._sealed = self._dropped = -(2**62)
+        self._scan = Scan() if scan else None
 
     def add(self, cells: pa.Table) -> None:
         """Add the partial cells of a batch, all of panes that are not sealed yet."""
@@ -111,7 +117,7 @@ class Panes:
         self._blocks = self._tidy(self._blocks + self._fresh)
         self._fresh = []
         known = [state or self._guess(i) for i, state in enumerate(self._known)]
-        answers = answer_pass(asked, self._selections.series, self._groups, self._synopses, known)
+        answers = answer_pass(asked, self._selections.series, self._groups, self._synopses, known, self._scan or fold)
         self._selections.end_pass(len(self._groups))
         return answers
 
@@ -145,6 +151,11 @@ class Panes:
     def cells(self) -> int:
         """How many cells are held; dropped ones count until they are swept."""
         return sum(len(part) for part in self._open) + sum(len(block) for block in (*self._fresh, *self._blocks))
+
+    @property
+    def merges(self) -> int:
+        """How many merges of two states scans took so far; 0 without `scan`, where windows share merges."""
+        return 0 if self._scan is None else self._scan.merges
 
     @property
     def nbytes(self) -> int:

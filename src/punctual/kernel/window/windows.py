@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -83,32 +84,52 @@ def occupied(questions: Questions, rows: Series, ranks: I64) -> Results:
     return Results(offsets, instant, found, _by_instant(offsets, instant, questions.offsets))
 
 
+class Fold(Protocol):
+    """How states of windows are made of states of panes; :func:`fold` is one way, ``scan.Scan`` another."""
+
+    def __call__(
+        self, questions: Questions, results: Results, series: Series, ranks: I64,
+        reader: I64, selection: I64, synopsis: Synopsis, known: State,
+    ) -> State:  # fmt: skip
+        """States of the results of ``reader[j]`` under ``selection[j]``, in the order (j, instant, rank)."""
+        ...
+
+
 def fold(
     questions: Questions, results: Results, series: Series, ranks: I64,
     reader: I64, selection: I64, synopsis: Synopsis, known: State,
 ) -> State:  # fmt: skip
     """States of the results of ``reader[j]`` under ``selection[j]``, in the order (j, instant, rank)."""
-    counts = np.diff(results.offsets)[reader]
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    total = int(offsets[-1])
-    groups = max(1, ranks.size)
+    total = int(np.diff(results.offsets)[reader].sum())
     owners: list[I64] = []
     parts: list[State] = []
     for level in series.levels:
-        segments = level.segments(ranks)
-        first = np.searchsorted(segments.code, selection * groups)
-        last = np.searchsorted(segments.code, (selection + 1) * groups)
-        start, end = _ranges(
-            questions.offsets, questions.instants, questions.range_us, questions.dropped,
-            results.offsets, results.instant, results.rank, results.place,
-            reader, offsets, first, last, segments.code % groups, segments.starts, segments.ends, level.lo, level.hi,
-        )  # fmt: skip
+        start, end = covered(questions, results, level, ranks, reader, selection)
         owner = np.flatnonzero(end > start)
         if owner.size:
             owners.append(owner)
             parts.append(synopsis.combine(level.state, start[owner], end[owner]))
-    if not parts:
-        return neutral(synopsis, known, total)
+    return united(synopsis, owners, parts, total) if parts else neutral(synopsis, known, total)
+
+
+def covered(
+    questions: Questions, results: Results, level: Level, ranks: I64, reader: I64, selection: I64
+) -> tuple[I64, I64]:
+    """The rows of a level that each result of ``reader[j]`` covers under ``selection[j]``, in the order of `fold`."""
+    groups = max(1, ranks.size)
+    segments = level.segments(ranks)
+    first = np.searchsorted(segments.code, selection * groups)
+    last = np.searchsorted(segments.code, (selection + 1) * groups)
+    offsets = np.concatenate([[0], np.cumsum(np.diff(results.offsets)[reader])])
+    return _ranges(
+        questions.offsets, questions.instants, questions.range_us, questions.dropped,
+        results.offsets, results.instant, results.rank, results.place,
+        reader, offsets, first, last, segments.code % groups, segments.starts, segments.ends, level.lo, level.hi,
+    )  # fmt: skip
+
+
+def united(synopsis: Synopsis, owners: Sequence[I64], parts: Sequence[State], total: int) -> State:
+    """One state for each of ``total`` owners, from parts whose rows each have an owner, ascending within a part."""
     if len(parts) == 1 and owners[0].size == total:
         return parts[0]
     owner = np.concatenate(owners)

@@ -57,10 +57,11 @@ class ShardWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerShards:
-    """The operator; input batches have one column of shard numbers."""
+    """The operator; input batches have one column of shard numbers. ``scan`` is as in `Panes`."""
 
     works: tuple[ShardWork, ...]
     shards: int
+    scan: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -71,7 +72,7 @@ class AnswerShards:
     def _shard(self, number: int, work: ShardWork, shard: int) -> Iterator[pa.RecordBatch]:
         if not work.spec.keys and shard != 0:
             return
-        panes = Panes(work.spec, self.shards)
+        panes = Panes(work.spec, self.shards, self.scan)
         for section in work.sections:
             cells = read_stored(section)
             own = cells.filter(pc.equal(cells.column("shard"), shard))

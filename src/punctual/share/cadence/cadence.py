@@ -2,7 +2,8 @@
 
 Times are integers of the class's unit, counted from a common zero at which everything has just run. A cycle holds the
 executions in (0, cycle] and repeats for ever. Where it would hold more than :data:`MOST_EXECUTIONS` there is no
-cycle, and the executions go on without end; the cost per unit is exact all the same.
+cycle, and the executions go on without end; the cost per unit is exact all the same. Executions are made as they are
+read: there may be tens of thousands of them, and a plan whose cost alone is asked for takes no time for that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import takewhile
 from math import lcm
 from typing import Literal, NamedTuple
 
@@ -38,7 +38,7 @@ class Cadence:
     cycle : int or None
         Its length in units; None where it is too long to write down.
     executions : iterable of Execution
-        Those in (0, cycle], ascending; without end where there is no cycle. It can be read again.
+        Those in (0, cycle], ascending; without end where there is no cycle. They can be read again.
     cost_per_unit : Fraction
     lower_bound : Fraction
         No plan that keeps the bounds costs less per unit.
@@ -55,17 +55,29 @@ class Cadence:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """One execution after the other: groups at times."""
+
+    times: tuple[int, ...]
+    groups: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Execution]:
+        return map(Execution, self.times, self.groups)
+
+
+@dataclass(frozen=True, slots=True)
 class WhenDue:
-    """Blocks at every multiple of their bound, for ever; of those due together all run, or only the dearest."""
+    """Blocks at every multiple of their bound, of those due together all or only the dearest; ``until`` or for ever."""
 
     blocks: tuple[Block, ...]
     dearest_only: bool
+    until: int | None
 
     def __iter__(self) -> Iterator[Execution]:
         due = [(block.bound, -block.cost, block.index, block) for block in self.blocks]
         heapq.heapify(due)
         last = 0
-        while True:
+        while self.until is None or due[0][0] <= self.until:
             time, _cost, index, block = due[0]
             if not self.dearest_only or time > last:
                 yield Execution(time, index)
@@ -73,10 +85,8 @@ class WhenDue:
             heapq.heapreplace(due, (time + block.bound, -block.cost, index, block))
 
 
-def written_out(blocks: Sequence[Block], *, dearest_only: bool) -> tuple[int | None, Iterable[Execution]]:
-    """The cycle of blocks that run when due, and its executions."""
-    forever = WhenDue(tuple(blocks), dearest_only)
+def when_due(blocks: Sequence[Block], *, dearest_only: bool) -> WhenDue:
+    """Blocks that run when due: in a cycle, or for ever where that is too long."""
     cycle = lcm(*(block.bound for block in blocks))
-    if sum(cycle // block.bound for block in blocks) > MOST_EXECUTIONS:
-        return None, forever
-    return cycle, tuple(takewhile(lambda execution: execution.time <= cycle, forever))
+    endless = sum(cycle // block.bound for block in blocks) > MOST_EXECUTIONS
+    return WhenDue(tuple(blocks), dearest_only, None if endless else cycle)

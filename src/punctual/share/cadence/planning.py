@@ -20,6 +20,7 @@ conservative, aggressive and hybrid; tests/papers/chen for the others (NS, IN, I
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +31,7 @@ import numpy as np
 from punctual.errors import InternalError, PlanError
 from punctual.estimate.cheapest_cycle import cheapest_cycle
 from punctual.estimate.dearest_due import rate_of_dearest_due
-from punctual.share.cadence.cadence import Cadence, Execution, Method, written_out
+from punctual.share.cadence.cadence import Cadence, Listed, Method, when_due
 from punctual.share.cadence.groups import Block, Group, apart, by_bound, combined, least_rate, together
 from punctual.share.cadence.hybrid import hybrid_blocks
 
@@ -62,19 +63,22 @@ def plan(groups: Sequence[Group], method: Method) -> Cadence:
     """
     if not groups:
         raise InternalError("a cadence without groups was planned")
+    stairs = combined(groups)
+    least = least_rate(stairs)
     if method == "exact":
-        return _exact(groups)
-    blocks = BLOCKS[method](groups)
-    dearest_only = method not in SEPARATE
-    cycle, executions = written_out(blocks, dearest_only=dearest_only)
-    if dearest_only:
-        cost = rate_of_dearest_due([(block.bound, block.cost) for block in blocks])
-        answers = _not_dearer(groups, {block.index for block in blocks})
-    else:
+        return _exact(groups, stairs, least)
+    blocks = rounded_down(stairs) if method == "greedy" else BLOCKS[method](groups)
+    executions = when_due(blocks, dearest_only=method not in SEPARATE)
+    if method in SEPARATE:
         cost = sum((block.cost / block.bound for block in blocks), Fraction(0))
         members = {block.index: block.members for block in blocks}
         answers = tuple(members.get(index, ()) for index in range(len(groups)))
-    return Cadence(method, cycle, executions, cost, least_rate(combined(groups)), answers)
+    else:
+        # Multiples of each other always find the cheaper ones due: each pays what it adds, as the lower bound does.
+        greedy = method == "greedy"
+        cost = least_rate(blocks) if greedy else rate_of_dearest_due([(block.bound, block.cost) for block in blocks])
+        answers = _not_dearer(groups, {block.index for block in blocks})
+    return Cadence(method, executions.until, executions, cost, least, answers)
 
 
 def rounded_down(stairs: Sequence[Block]) -> tuple[Block, ...]:
@@ -98,15 +102,13 @@ BLOCKS: dict[str, Callable[[Sequence[Group]], tuple[Block, ...]]] = {
     "conservative": by_bound,
     "aggressive": lambda groups: (together(apart(groups)),),
     "hybrid": hybrid_blocks,
-    "greedy": lambda groups: rounded_down(combined(groups)),
 }
-"""The blocks that run when they are due."""
+"""The blocks that run when they are due, where they are no staircase."""
 SEPARATE = ("none", "intra", "combined")
 """Methods whose executions share nothing with each other, also where their times coincide."""
 
 
-def _exact(groups: Sequence[Group]) -> Cadence:
-    stairs = combined(groups)
+def _exact(groups: Sequence[Group], stairs: Sequence[Block], least: Fraction) -> Cadence:
     best = cheapest_cycle([block.bound for block in stairs], [block.cost for block in stairs])
     if best is None:
         raise PlanError(
@@ -116,13 +118,16 @@ def _exact(groups: Sequence[Group]) -> Cadence:
             hint="SET cadence = greedy",
         )
     runs = np.array([block.index for block in stairs])[best.levels]
-    executions = tuple(map(Execution, best.times.tolist(), runs.tolist()))
+    executions = Listed(tuple(best.times.tolist()), tuple(runs.tolist()))
     answers = _not_dearer(groups, {block.index for block in stairs})
-    return Cadence("exact", best.length, executions, best.rate, least_rate(stairs), answers)
+    return Cadence("exact", best.length, executions, best.rate, least, answers)
 
 
 def _not_dearer(groups: Sequence[Group], running: set[int]) -> tuple[tuple[int, ...], ...]:
+    """For each group that runs, those that cost no more."""
+    ascending = sorted(range(len(groups)), key=lambda index: groups[index].cost)
+    costs = [groups[index].cost for index in ascending]
     return tuple(
-        tuple(other for other, cheaper in enumerate(groups) if cheaper.cost <= group.cost) if index in running else ()
+        tuple(sorted(ascending[: bisect_right(costs, group.cost)])) if index in running else ()
         for index, group in enumerate(groups)
     )

@@ -1,0 +1,219 @@
+"""The cadence plans that are in force, and how they change.
+
+Plans are made by ``share`` for the classes of the standing program, and kept as epochs. A program whose classes,
+bounds and method are as before keeps its epochs; another one gets a new epoch that takes over at an instant to come.
+Every change is in the journal before anything follows from it: a record holds all epochs that still matter, so the last
+one is enough, and the others are forgotten.
+
+A class without epochs keeps every query at its own bound. That is what is planned where sharing saves nothing, and then
+nothing is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+import orjson
+
+from punctual.clock import Micros
+from punctual.config import Options
+from punctual.engine.progress import Progress
+from punctual.estimate.window_work import MODELLED, Rates
+from punctual.plan.query import WindowQuery
+from punctual.plan.shared import SharedPlan
+from punctual.runtime.store.records import RecordLog
+from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
+from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
+from punctual.share.class_plan import ClassPlan
+from punctual.share.class_plans import class_plans
+
+Epochs = Mapping[str, tuple[Epoch, ...]]
+"""By class, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When every query of a program answers: a proposal until it is adopted.
+
+    ``steps`` and ``tables`` are by the query's name.
+    """
+
+    epochs: Epochs
+    tables: Mapping[str, Timetable]
+    steps: Mapping[str, Micros]
+
+
+class Cadences:
+    """Reads and writes the journal; everything else is a function of what it holds."""
+
+    def __init__(self, journal: RecordLog) -> None:
+        self._journal = journal
+        self._epochs: Epochs = {}
+        for _position, payload in journal.read(max(0, journal.position - 1)):
+            found: dict[str, tuple[Epoch, ...]] = {}
+            for body in orjson.loads(payload)["cadence"]:
+                epoch = Epoch.from_json(body)
+                found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
+            self._epochs = found
+
+    @property
+    def epochs(self) -> Epochs:
+        """All that are in force or to come, by class."""
+        return self._epochs
+
+    @property
+    def rates(self) -> dict[str, Rates]:
+        """The costs that the plans in force were made for, by class."""
+        return {
+            identity: Rates(*map(Fraction, several[-1].costs)) for identity, several in self._epochs.items()
+        }
+
+    def propose(
+        self,
+        plan: SharedPlan,
+        keys: Mapping[str, str],
+        known: frozenset[str],
+        options: Options,
+        progress: Mapping[str, Progress],
+        rates: Mapping[str, Rates],
+        *,
+        settled: bool,
+    ) -> Timing:
+        """The timing of a program.
+
+        Parameters
+        ----------
+        keys : what each query means, by name
+        known : those meanings that stood before
+        rates : measured costs by class; a class without any is modelled
+        settled : every committed instant is answered, so epochs that ended before may go
+        """
+        scan = options.window_merge == "scan"
+        plans = class_plans(plan, options.cadence, scan=scan, rates=rates)
+        by_name = {reader.query.name: reader.query for reader in plan.readers}
+        epochs: dict[str, tuple[Epoch, ...]] = {}
+        for one in plans:
+            stream = progress.get(one.sharing.stream.lower(), Progress())
+            before = self._epochs.get(one.sharing.identity, ())
+            after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
+            if settled:
+                after = tuple(
+                    epoch
+                    for epoch, following in zip(after, (*after[1:], None))
+                    if following is None or following.since > stream.through
+                )
+            if after:
+                epochs[one.sharing.identity] = after
+        return _timing(by_name, keys, epochs, progress)
+
+    def _with(
+        self,
+        plan: ClassPlan,
+        before: tuple[Epoch, ...],
+        rates: Rates,
+        keys: Mapping[str, str],
+        known: frozenset[str],
+        options: Options,
+        stream: Progress,
+    ) -> tuple[Epoch, ...]:
+        """The class's epochs, with a new one where the plan is not the one in force."""
+        request = _request(plan, rates, keys, options)
+        if before and before[-1].request == request:
+            return before
+        stood = [m for m in plan.sharing.members if keys[m.query] in known]
+        if stream.through == BEGINNING or not (before or stood):
+            return () if plan.apart else (_epoch(plan, request, rates, keys, BEGINNING, None),)
+        if plan.apart and not before:
+            return ()
+        after = stream.through
+        seated = {key: seat.lattice for epoch in before for key, seat in epoch.seats.items()}
+        for member in stood:
+            # Rows that were cut at coarser edges cannot answer windows that end between them: wait until they are past.
+            coarser = seated.get(keys[member.query], member.bound)
+            if not member.fixed and not plan.apart and plan.unit_us % coarser:
+                assert stream.greatest is not None
+                after = max(after, stream.greatest + member.range_us)
+        if before:
+            instant, handed_by = takeover(before, after)
+        else:
+            dearest = max(stood, key=lambda member: member.range_us)
+            handed_by = Run(length_text(dearest.bound), dearest.bound)
+            instant = handed_by.following(after)
+        return followed(before, _epoch(plan, request, rates, keys, instant, handed_by))
+
+    def adopt(self, timing: Timing) -> None:
+        """From now on this holds; what is not in the journal yet is written first."""
+        if timing.epochs != self._epochs:
+            body = [epoch.to_json() for several in timing.epochs.values() for epoch in several]
+            position = self._journal.append(orjson.dumps({"cadence": body}))
+            self._journal.trim(position)
+            self._epochs = timing.epochs
+
+
+def own_bounds(plan: SharedPlan) -> Timing:
+    """The timing of queries that are tried alone."""
+    queries = [reader.query for reader in plan.readers]
+    return Timing(
+        {},
+        {query.name: Timetable.multiples(query.cadence.us) for query in queries},
+        {query.name: query.cadence.us for query in queries},
+    )
+
+
+def _timing(
+    queries: Mapping[str, WindowQuery], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
+) -> Timing:
+    seated: dict[str, list[Epoch]] = {}
+    for several in epochs.values():
+        for epoch in several:
+            for key in epoch.seats:
+                seated.setdefault(key, []).append(epoch)
+    tables: dict[str, Timetable] = {}
+    steps: dict[str, Micros] = {}
+    same: dict[tuple[object, ...], Timetable] = {}
+    for name, query in queries.items():
+        mine = seated.get(keys[name], [])
+        seats = tuple((epoch.identity, epoch.since, epoch.seats[keys[name]]) for epoch in mine)
+        # Queries that always run together have one timetable, so that what is due is found once for all of them.
+        table = same.setdefault((query.cadence.us, seats), timetable(keys[name], query.cadence.us, mine))
+        tables[name] = table
+        stream = progress.get(query.stream.lower(), Progress())
+        steps[name] = step_from(table, stream.through)
+    return Timing(epochs, tables, steps)
+
+
+def _epoch(
+    plan: ClassPlan, request: str, rates: Rates, keys: Mapping[str, str], since: Micros, handed_by: Run | None
+) -> Epoch:
+    """The plan as an epoch: its cycles start where it takes over, or at multiples of the cycle since 1970."""
+    members = plan.sharing.members
+    anchor = 0 if handed_by is None else since
+    lattice = gcd(plan.unit_us, anchor)
+    runs = []
+    for run in plan.runs:
+        step = run.step * plan.unit_us
+        start = anchor if run.anchored else 0
+        offsets = tuple(sorted((start + offset * plan.unit_us) % step for offset in run.offsets))
+        label = length_text(members[run.member].bound)
+        if plan.method == "none":
+            label += f"/{members[run.member].query}"  # queries of one bound run apart too
+        plain = offsets == (0,) and step == members[run.member].bound
+        runs.append(Run(label, step, offsets, step if plain else lattice))
+    seats = {
+        keys[member.query]: Seat(member.bound if plan.apart else lattice, answered_by)
+        for member, answered_by in zip(members, plan.answered_by)
+        if not member.fixed
+    }
+    costs = (str(rates.merge), str(rates.answer))
+    return Epoch(plan.sharing.identity, request, since, handed_by, plan.method, plan.why, costs, tuple(runs), seats)
+
+
+def _request(plan: ClassPlan, rates: Rates, keys: Mapping[str, str], options: Options) -> str:
+    """What was asked for: the same plan is not made twice."""
+    members = sorted(keys[member.query] for member in plan.sharing.members)
+    what = (options.cadence, options.window_merge, members, str(rates.merge), str(rates.answer))
+    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,51 @@
+"""What one execution of a window query costs: what it shares with others of its class, and what is its own.
+
+The joint cost of a set of queries of one class is the largest ``shared`` of them plus the sum of ``own``. Two operators
+answer windows:
+
+*scan* (Golab's) visits the panes of the longest window and reads shorter ones off on the way: all but the answers is
+shared. *fold* takes each window from running totals or a tree of merged panes: that costs next to nothing, but each
+window pays it for itself, so an execution is as dear as the number of its answers.
+
+Modelled costs count merges; measured ones are microseconds. Only ratios within one class matter to a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+Operator = Literal["scan", "fold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """``shared`` is paid once by the dearest of an execution, ``own`` by every query."""
+
+    shared: Fraction
+    own: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What one merge of two panes and one answer cost; by default a merge is the unit and answers are free."""
+
+    merge: Fraction = Fraction(1)
+    answer: Fraction = Fraction(0)
+
+
+MODELLED = Rates()
+
+
+def window_work(panes: int, operator: Operator, rates: Rates = MODELLED) -> Work:
+    """The work of one window of so many panes.
+
+    >>> window_work(30, "scan")
+    Work(shared=Fraction(29, 1), own=Fraction(0, 1))
+    >>> window_work(30, "fold")
+    Work(shared=Fraction(0, 1), own=Fraction(1, 1))
+    """
+    if operator == "scan":
+        return Work((panes - 1) * rates.merge, rates.answer)
+    return Work(Fraction(0), rates.merge + rates.answer)

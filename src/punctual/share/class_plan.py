@@ -1,0 +1,283 @@
+"""When the queries of one sharing class run: costs, a method, and the runs that answer each query.
+
+Model
+-----
+Bounds become integers of the class's unit, costs those of :mod:`punctual.estimate.window_work` with finishing folded
+into the levels. ``SET cadence`` names a method of :mod:`punctual.share.cadence`; ``auto`` takes the exact plan where it
+is found fast and the greedy one elsewhere, and neither where sharing saves nothing: then every query keeps its own
+bound.
+
+PERIOD queries are never moved. Under methods whose executions answer all cheaper queries they are free rides: a bounded
+query that is no dearer and may wait as long needs no execution of its own, and what is left is planned either by itself
+or inside the gaps between PERIOD instants, whichever is cheaper.
+
+Invariants: the instants of a query are never further apart than its bound (``tests/share/test_class_plan.py``, against
+enumeration); a PERIOD query runs at the multiples of its period and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from punctual.clock import Micros
+from punctual.config import CadenceMethod
+from punctual.errors import PlanError
+from punctual.estimate.dearest_due import rate_of_dearest_due
+from punctual.estimate.fixed_cycle import fixed_cycle
+from punctual.estimate.window_work import Work
+from punctual.share.cadence import Cadence, Group, Method, fold_finishing, plan, unit_of
+from punctual.share.cadence.cadence import WhenDue
+from punctual.share.cadence.groups import combined, least_rate
+from punctual.share.cadence.planning import SEPARATE
+from punctual.share.classes import Member, SharingClass
+
+FAST_GROUPS = 200
+FAST_UNITS = 40_000
+"""Up to here ``auto`` looks for the exact plan; beyond, planning could hold up a tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """The member at ``member`` runs at ``m * step + offset`` (in units), and with it those that it answers.
+
+    ``anchored`` runs count from where the plan took over, the others from 1970: they go with PERIOD instants.
+    """
+
+    member: int
+    step: int
+    offsets: tuple[int, ...]
+    anchored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPlan:
+    """A plan of one class.
+
+    Attributes
+    ----------
+    method : as used; ``conservative`` with ``apart`` where every query keeps its own bound
+    unit_us : every instant is a multiple of it
+    levels : what an execution of each member costs, with all that it answers
+    runs : the dearest first
+    answered_by : for each member, the places of the runs that answer it
+    cost_per_unit, lower_bound : per unit of time; no plan that keeps the bounds costs less than ``lower_bound``
+    """
+
+    sharing: SharingClass
+    method: Method
+    apart: bool
+    why: str
+    unit_us: Micros
+    levels: tuple[Fraction, ...]
+    runs: tuple[PlannedRun, ...]
+    answered_by: tuple[tuple[int, ...], ...]
+    cost_per_unit: Fraction
+    lower_bound: Fraction
+
+    def steps(self) -> dict[str, Micros]:
+        """By query, of what all its instants are multiples if the plan's cycles start at 1970."""
+        return {m.query: m.bound if self.apart or m.fixed else self.unit_us for m in self.sharing.members}
+
+
+def plan_class(sharing: SharingClass, works: Sequence[Work], method: CadenceMethod) -> ClassPlan:
+    """The plan of a class whose members' work is ``works``.
+
+    Raises
+    ------
+    PlanError
+        ``plan.cadence-too-fine``, where ``exact`` was asked for and would take too long.
+    """
+    problem = _Problem(sharing, works)
+    if not problem.bounded:
+        return problem.own_bounds("PERIOD instants are where they are")
+    if method != "auto":
+        return problem.planned(method, f"SET cadence = {method}")
+    own = problem.own_bounds("")
+    if len({member.bound for member in sharing.members}) == 1:
+        return problem.own_bounds("nobody else of its class runs at other times")
+    best = problem.fastest()
+    if best.cost_per_unit < own.cost_per_unit:
+        return best
+    return problem.own_bounds(
+        "running sooner to share saves nothing: an execution costs "
+        + ("its answers, and no less when they are given together" if not any(w.shared for w in works) else "too much")
+    )
+
+
+class _Problem:
+    """A class with its costs: everything that the methods have in common."""
+
+    def __init__(self, sharing: SharingClass, works: Sequence[Work]) -> None:
+        self.sharing = sharing
+        self.works = works
+        self.members: tuple[Member, ...] = sharing.members
+        self.unit = unit_of(member.bound for member in self.members)
+        bounds = [member.bound // self.unit for member in self.members]
+        bare = [(Group(bound, work.shared), work.own) for bound, work in zip(bounds, works)]
+        self.levels = fold_finishing(bare)
+        self.shared = tuple(group for group, _own in bare)
+        self.bounded = [i for i, member in enumerate(self.members) if not member.fixed]
+        self.fixed = [i for i, member in enumerate(self.members) if member.fixed]
+        answers = sum((work.own / bound for work, bound in zip(works, bounds)), Fraction(0))
+        self.lower_bound = least_rate(combined(self.shared)) + answers
+
+    def own_bounds(self, why: str) -> ClassPlan:
+        """Every query at the multiples of its bound; those of one bound together."""
+        dearest: dict[int, int] = {}
+        for i, group in enumerate(self.levels):
+            best = dearest.setdefault(group.bound, i)
+            if self.works[i].shared > self.works[best].shared:
+                dearest[group.bound] = i
+        runs = [PlannedRun(i, bound, (0,), anchored=False) for bound, i in dearest.items()]
+        runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
+        place = {run.step: (number,) for number, run in enumerate(runs)}
+        cost = sum((self.works[run.member].shared / run.step for run in runs), Fraction(0))
+        cost += sum((work.own / group.bound for work, group in zip(self.works, self.levels)), Fraction(0))
+        by_member = tuple(place[group.bound] for group in self.levels)
+        return self._result("conservative", why, runs, by_member, cost, apart=True)
+
+    def fastest(self) -> ClassPlan:
+        """The exact plan where it is found fast, else the greedy one."""
+        bounds = [group.bound for group in self.levels]
+        if len(bounds) <= FAST_GROUPS and max(bounds) <= FAST_UNITS:
+            try:
+                return self.planned("exact", "exact: no plan is cheaper")
+            except PlanError:
+                pass
+        return self.planned("greedy", "greedy: the exact plan of so many or so fine bounds would take too long")
+
+    def planned(self, method: Method, why: str) -> ClassPlan:
+        """The plan by one of the methods."""
+        if method in SEPARATE:
+            return self._separate(method, why)
+        if method in ("exact", "greedy"):
+            return self._with_rides(method, why)
+        runs = self._fixed_runs()
+        if self.bounded:
+            cadence = plan([self.levels[i] for i in self.bounded], method)
+            if not self.fixed:
+                return self._joint(method, why, self._runs(cadence, self.bounded), cadence.cost_per_unit)
+            runs += [PlannedRun(self.bounded[i], step, (0,), anchored=False) for i, step in _blocks(cadence)]
+        return self._joint(method, why, runs, self._rate_when_due(runs))
+
+    # -- methods whose executions share nothing --------------------------------------------------------
+
+    def _separate(self, method: Method, why: str) -> ClassPlan:
+        runs: list[PlannedRun] = []
+        answered: list[list[int]] = [[] for _ in self.members]
+        cost = Fraction(0)
+        for some in (self.bounded, self.fixed):
+            if not some:
+                continue
+            # PERIOD queries of one period may share; none of them may move.
+            how: Method = method if some is self.bounded or method == "none" else "intra"
+            cadence = plan([self.shared[i] for i in some], how)
+            cost += cadence.cost_per_unit
+            for block_index, step in _blocks(cadence):
+                for position in cadence.answers[block_index]:
+                    answered[some[position]].append(len(runs))
+                    cost += self.works[some[position]].own / step
+                runs.append(PlannedRun(some[block_index], step, (0,), anchored=False))
+        return self._result(method, why, runs, tuple(map(tuple, answered)), cost)
+
+    # -- exact and greedy, with PERIOD instants as free rides ---------------------------------------------
+
+    def _with_rides(self, method: Method, why: str) -> ClassPlan:
+        runs = self._fixed_runs()
+        fixed = [(run.step, self.levels[run.member].cost) for run in runs]
+        base = self._rate_when_due(runs)
+        left = [
+            i
+            for i in self.bounded
+            if not any(period <= self.levels[i].bound and cost >= self.levels[i].cost for period, cost in fixed)
+        ]
+        if not left:
+            return self._joint(method, why, runs, base)
+        cadence = plan([self.levels[i] for i in left], method)
+        if not fixed:
+            return self._joint(method, why, self._runs(cadence, left), cadence.cost_per_unit)
+        best, cost = self._runs(cadence, left), cadence.cost_per_unit
+        for period, ridden in fixed:
+            inside = self._inside(left, period, ridden)
+            if inside is not None and inside[1] < cost:
+                best, cost = inside
+        return self._joint(method, why, [*runs, *best], base + cost)
+
+    def _inside(self, left: list[int], period: int, ridden: Fraction) -> tuple[list[PlannedRun], Fraction] | None:
+        """What is left runs inside the gaps between PERIOD instants, and at them where it is dearer."""
+        stairs = combined([self.levels[i] for i in left])
+        best = fixed_cycle([stair.bound for stair in stairs], [stair.cost for stair in stairs], period)
+        if best is None:
+            return None
+        dearest = stairs[-1]
+        times: dict[int, list[int]] = {}
+        for time, level in zip(best.times.tolist(), best.levels.tolist()):
+            times.setdefault(left[stairs[level].index], []).append(time)
+        if dearest.cost > ridden:
+            times.setdefault(left[dearest.index], []).insert(0, 0)
+        runs = [PlannedRun(member, period, tuple(offsets), anchored=False) for member, offsets in times.items()]
+        return runs, best.rate + max(Fraction(0), dearest.cost - ridden) / period
+
+    # -- results ------------------------------------------------------------------------------------------
+
+    def _fixed_runs(self) -> list[PlannedRun]:
+        """The PERIOD queries, those of one period together."""
+        dearest: dict[int, int] = {}
+        for i in self.fixed:
+            period = self.levels[i].bound
+            if period not in dearest or self.levels[i].cost > self.levels[dearest[period]].cost:
+                dearest[period] = i
+        return [PlannedRun(i, period, (0,), anchored=False) for period, i in dearest.items()]
+
+    def _rate_when_due(self, runs: Sequence[PlannedRun]) -> Fraction:
+        return rate_of_dearest_due([(run.step, self.levels[run.member].cost) for run in runs])
+
+    def _runs(self, cadence: Cadence, members: Sequence[int]) -> list[PlannedRun]:
+        if cadence.cycle is None or cadence.method != "exact":
+            return [PlannedRun(members[i], step, (0,), anchored=True) for i, step in _blocks(cadence)]
+        times: dict[int, list[int]] = {}
+        for time, group in cadence.executions:
+            times.setdefault(members[group], []).append(time % cadence.cycle)
+        return [PlannedRun(i, cadence.cycle, tuple(sorted(when)), anchored=True) for i, when in times.items()]
+
+    def _joint(self, method: Method, why: str, runs: Sequence[PlannedRun], cost: Fraction) -> ClassPlan:
+        """A run answers every query that is not dearer; a PERIOD query only at its own instants."""
+        ordered = sorted(runs, key=lambda run: (-self.levels[run.member].cost, run.step, run.member))
+        answered = []
+        for i, member in enumerate(self.members):
+            answered.append(
+                tuple(place for place, run in enumerate(ordered) if self._is_answered(i, member, run))
+            )
+        return self._result(method, why, ordered, tuple(answered), cost)
+
+    def _is_answered(self, i: int, member: Member, run: PlannedRun) -> bool:
+        if member.fixed:
+            return self.members[run.member].fixed and self.members[run.member].bound == member.bound
+        return self.levels[run.member].cost >= self.levels[i].cost
+
+    def _result(
+        self,
+        method: Method,
+        why: str,
+        runs: Sequence[PlannedRun],
+        answered_by: tuple[tuple[int, ...], ...],
+        cost: Fraction,
+        *,
+        apart: bool = False,
+    ) -> ClassPlan:
+        levels = tuple(group.cost for group in self.levels)
+        return ClassPlan(
+            self.sharing, method, apart, why, self.unit, levels, tuple(runs), answered_by, cost, self.lower_bound
+        )
+
+
+def _blocks(cadence: Cadence) -> list[tuple[int, int]]:
+    """The group that runs and the step of every block of a plan whose blocks run when they are due."""
+    if isinstance(cadence.executions, WhenDue):
+        return [(block.index, block.bound) for block in cadence.executions.blocks]
+    first: dict[int, int] = {}
+    for time, group in cadence.executions:
+        first.setdefault(group, time)
+    return list(first.items())

@@ -1,0 +1,52 @@
+"""The cadence of every sharing class of a shared plan: panes are counted, work is modelled, each class is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from punctual.clock import Micros
+from punctual.config import CadenceMethod
+from punctual.estimate.panes import panes_by_density
+from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, window_work
+from punctual.plan.shared import SharedPlan
+from punctual.share.cadence import unit_of
+from punctual.share.class_plan import ClassPlan, plan_class
+from punctual.share.classes import SharingClass, sharing_classes
+
+
+def operator_of(method: CadenceMethod, *, scan: bool) -> Operator:
+    """Whose costs count: where a method is asked for by name, its plan is that of the papers' operator."""
+    return "scan" if scan or method != "auto" else "fold"
+
+
+def class_plans(
+    plan: SharedPlan, method: CadenceMethod, *, scan: bool, rates: Mapping[str, Rates] | None = None
+) -> tuple[ClassPlan, ...]:
+    """The plan of each class, in the order of their first queries.
+
+    ``scan`` says whether windows are merged by scans (``SET window_merge = scan``); ``rates`` are what merges and
+    answers of a class (by its identity) were measured to cost.
+    """
+    classes = sharing_classes(plan)
+    operator = operator_of(method, scan=scan)
+    works = works_of(classes, operator, rates or {})
+    return tuple(plan_class(sharing, works[sharing.identity], method) for sharing in classes)
+
+
+def works_of(
+    classes: tuple[SharingClass, ...], operator: Operator, rates: Mapping[str, Rates]
+) -> dict[str, tuple[Work, ...]]:
+    """What an execution of each member of each class costs, if every class ran on its lattice."""
+    windows: dict[int, set[tuple[Micros, Micros]]] = {}
+    for sharing in classes:
+        lattice = unit_of(member.bound for member in sharing.members)
+        windows.setdefault(sharing.unit, set()).update((member.range_us, lattice) for member in sharing.members)
+    edges = {unit: sorted(some) for unit, some in windows.items()}
+    found: dict[str, tuple[Work, ...]] = {}
+    for sharing in classes:
+        rate = rates.get(sharing.identity, MODELLED)
+        panes = [1] * len(sharing.members)  # a fold costs the same however many panes there are
+        if operator == "scan":
+            panes = panes_by_density(edges[sharing.unit], [member.range_us for member in sharing.members])
+        found[sharing.identity] = tuple(window_work(count, operator, rate) for count in panes)
+    return found

@@ -1,0 +1,58 @@
+"""Sharing classes: queries whose joint execution can cost no more than its dearest member.
+
+Windows over the same rows (stream, enrichment, filter, group keys) that keep the same synopses are one class: one scan
+of the longest answers them all, whatever their ranges. Queries of different classes share the job that reads rows and
+nothing else, so when they run is planned class by class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from punctual.clock import Micros
+from punctual.plan.query import Period
+from punctual.plan.shared import Reader, SharedPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A query of a class; ``fixed`` where its instants are the multiples of ``bound`` (PERIOD) and no others."""
+
+    query: str
+    bound: Micros
+    range_us: Micros
+    fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharingClass:
+    """``identity`` stays the same while its queries come and go; ``unit`` is the place of their unit in the plan."""
+
+    identity: str
+    stream: str
+    unit: int
+    members: tuple[Member, ...]
+
+
+def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
+    """The classes of all queries, in the order of their first ones."""
+    found: dict[str, list[Reader]] = {}
+    for reader in plan.readers:
+        found.setdefault(_identity(plan, reader), []).append(reader)
+    return tuple(
+        SharingClass(identity, readers[0].query.stream, readers[0].unit, tuple(_member(r) for r in readers))
+        for identity, readers in found.items()
+    )
+
+
+def _member(reader: Reader) -> Member:
+    query = reader.query
+    return Member(query.name, query.cadence.us, query.range_us, isinstance(query.cadence, Period))
+
+
+def _identity(plan: SharedPlan, reader: Reader) -> str:
+    unit = plan.units[reader.unit]
+    states = sorted({repr((unit.synopses[use.synopsis], use.conditions)) for use in reader.uses})
+    what = (unit.identity, reader.where, states)
+    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()

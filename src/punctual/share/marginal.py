@@ -1,0 +1,153 @@
+"""What a query adds to the work of its stream, on whose executions it rides, and which bound would make it cheaper.
+
+Model
+-----
+The work of a stream is what its classes cost per microsecond. The marginal work of a query is what its class costs with
+it less what it would cost without it, both planned anew. A shorter bound keeps the query's promise, so a suggestion
+never asks for a longer one: it names a bound of the class at which somebody dearer runs already.
+
+Why it is fast enough: a query that another one with the same or a shorter bound outdoes in cost adds nothing under the
+methods that combine them, so only those that head a stair of the combination rule are planned without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from punctual.clock import Micros
+from punctual.config import CadenceMethod
+from punctual.estimate.window_work import Operator, Rates
+from punctual.share.cadence import Group
+from punctual.share.cadence.groups import combined
+from punctual.share.class_plan import ClassPlan, plan_class
+from punctual.share.class_plans import works_of
+from punctual.share.classes import Member, SharingClass
+
+MOST_CANDIDATES = 8
+"""So many shorter bounds are tried for a suggestion, the longest first."""
+WORTH_SAYING = Fraction(1, 1000)
+"""Savings below this share of the stream's work are not worth a suggestion."""
+ABSORBING: tuple[str, ...] = ("exact", "greedy", "aggressive")
+"""Methods in which a query that is outdone by another one costs nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """With ``bound`` the query would ride on ``rides_on`` and the stream's work would fall by the share ``saving``."""
+
+    bound: Micros
+    rides_on: str
+    saving: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Ride:
+    """A query among the others.
+
+    ``rides_on`` is the dearest query whose executions answer it (None: only its own do); ``runs`` says whether it has
+    executions of its own; ``marginal`` is the share of the stream's work that would go with it.
+    """
+
+    query: str
+    rides_on: str | None
+    runs: bool
+    marginal: Fraction
+    suggestion: Suggestion | None
+
+
+class Rides:
+    """All rides of a program whose classes are planned.
+
+    Parameters
+    ----------
+    plans : as :func:`punctual.share.class_plans.class_plans` gives them
+    method, operator, rates : as they were planned
+    """
+
+    def __init__(
+        self, plans: Sequence[ClassPlan], method: CadenceMethod, operator: Operator, rates: Mapping[str, Rates]
+    ) -> None:
+        self._plans = {plan.sharing.identity: plan for plan in plans}
+        self._method = method
+        self._operator = operator
+        self._rates = rates
+        self._works = works_of(tuple(plan.sharing for plan in plans), operator, rates)
+        self._stream_work: dict[str, Fraction] = {}
+        for plan in plans:
+            stream = plan.sharing.stream
+            self._stream_work[stream] = self._stream_work.get(stream, Fraction(0)) + _rate(plan)
+
+    def all(self) -> list[Ride]:
+        """The ride of every query, class after class."""
+        return [self._ride(plan, i) for plan in self._plans.values() for i in range(len(plan.sharing.members))]
+
+    def _ride(self, plan: ClassPlan, i: int) -> Ride:
+        members = plan.sharing.members
+        answering = [plan.runs[place].member for place in plan.answered_by[i]]
+        others = [member for member in answering if member != i]
+        runs = i in answering
+        rides_on = members[others[0]].query if others else None
+        marginal = self._marginal(plan, i)
+        suggestion = self._suggestion(plan, i) if marginal > 0 and not members[i].fixed else None
+        work = self._stream_work[plan.sharing.stream]
+        return Ride(members[i].query, rides_on, runs, marginal / work if work else Fraction(0), suggestion)
+
+    def _marginal(self, plan: ClassPlan, i: int) -> Fraction:
+        members = plan.sharing.members
+        if plan.apart:
+            return self._apart_marginal(plan, i)
+        if plan.method in ABSORBING and not members[i].fixed and not self._heads_a_stair(plan, i):
+            return Fraction(0)
+        rest = tuple(member for place, member in enumerate(members) if place != i)
+        return _rate(plan) - (self._rate_with(plan.sharing, rest) if rest else Fraction(0))
+
+    def _apart_marginal(self, plan: ClassPlan, i: int) -> Fraction:
+        """Where everybody keeps his bound, the others would too."""
+        works = self._works[plan.sharing.identity]
+        bound = plan.sharing.members[i].bound
+        same = [w.shared for place, w in enumerate(works) if place != i and plan.sharing.members[place].bound == bound]
+        return (works[i].own + max(Fraction(0), works[i].shared - max(same, default=Fraction(0)))) / bound
+
+    @staticmethod
+    def _heads_a_stair(plan: ClassPlan, i: int) -> bool:
+        groups = [Group(m.bound, level) for m, level in zip(plan.sharing.members, plan.levels)]
+        twins = [j for j, group in enumerate(groups) if group == groups[i]]
+        return len(twins) == 1 and i in {block.index for block in combined(groups)}
+
+    def _suggestion(self, plan: ClassPlan, i: int) -> Suggestion | None:
+        """The shorter bound that saves most."""
+        members = plan.sharing.members
+        work = self._stream_work[plan.sharing.stream]
+        if plan.apart or not work:
+            return None
+        dearer: dict[Micros, int] = {}
+        for place, member in enumerate(members):
+            if member.bound < members[i].bound and plan.levels[place] >= plan.levels[i] and place != i:
+                best = dearer.setdefault(member.bound, place)
+                if plan.levels[place] > plan.levels[best]:
+                    dearer[member.bound] = place
+        # With a level below its own it would not ride for nothing, but sharing instants may still be cheaper.
+        shorter = {member.bound for member in members if member.bound < members[i].bound}
+        best_one: Suggestion | None = None
+        for bound in sorted(shorter, reverse=True)[:MOST_CANDIDATES]:
+            changed = tuple(replace(m, bound=bound) if place == i else m for place, m in enumerate(members))
+            saving = (_rate(plan) - self._rate_with(plan.sharing, changed)) / work
+            if saving >= WORTH_SAYING and (best_one is None or saving > best_one.saving):
+                host = dearer.get(bound)
+                if host is None:
+                    host = next(place for place, member in enumerate(members) if member.bound == bound)
+                best_one = Suggestion(bound, members[host].query, saving)
+        return best_one
+
+    def _rate_with(self, sharing: SharingClass, members: tuple[Member, ...]) -> Fraction:
+        """What the class would cost per microsecond with these members, planned anew."""
+        changed = replace(sharing, members=members)
+        others = tuple(p.sharing for p in self._plans.values() if p.sharing.identity != sharing.identity)
+        works = works_of((*others, changed), self._operator, self._rates)[sharing.identity]
+        return _rate(plan_class(changed, works, self._method))
+
+
+def _rate(plan: ClassPlan) -> Fraction:
+    return plan.cost_per_unit / plan.unit_us
