@@ -27,6 +27,8 @@ CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 1 SECOND, truck STRING, kmh 
 CREATE QUERY fast AS
 SELECT truck, count(*) AS n, avg(kmh) AS mean FROM gps [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE kmh > 10 GROUP BY truck;
 CREATE QUERY whole AS SELECT sum(kmh) / count(*) AS each, last(kmh) AS l FROM gps [RANGE 6 SECONDS SLIDE 3 SECONDS];
+CREATE QUERY longer AS SELECT last(kmh) AS l, sum(kmh) AS s, count(*) AS n FROM gps [RANGE 8 SECONDS SLIDE 4 SECONDS];
+SET cadence = exact;
 """
 BATCHES = (
     [(1.0, "A", 20.0), (2.0, "B", 30.5), (3.0, "A", 5.0)],
@@ -138,7 +140,8 @@ def _crashed(undisturbed: Story, folder: Path, step: int) -> None:
 
 def test_the_story_answers(undisturbed: Story) -> None:
     assert len(undisturbed.lines) == len(set(undisturbed.lines)) > 15
-    assert set(undisturbed.written()) == {"fast.jsonl", "whole.jsonl"}
+    assert set(undisturbed.written()) == {"fast.jsonl", "whole.jsonl", "longer.jsonl"}
+    assert "journal" in undisturbed.files.listing(str(undisturbed.folder / "state"))  # it holds the cadence plan
     assert sum(text.count(b"\n") for text in undisturbed.written().values()) == len(undisturbed.lines)
 
 

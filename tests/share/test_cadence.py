@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, count, pairwise, takewhile
+from itertools import combinations, pairwise, takewhile
 from math import gcd, inf, lcm, nan
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -66,6 +67,7 @@ def test_every_plan_keeps_every_bound_and_costs_what_it_says(method: Method, gro
 @EXAMPLES
 def test_sharing_more_never_costs_more(groups: list[Group]) -> None:
     cost = {method: plan(groups, method).cost_per_unit for method in METHODS}
+    cost["exact"] /= 1 + Fraction(1, 2**30)  # as near as doubles of any size are planned; others to the last digit
     assert cost["exact"] <= cost["hybrid"] <= min(cost["conservative"], cost["aggressive"])
     assert cost["exact"] <= cost["greedy"] <= 2 * plan(groups, "greedy").lower_bound
     assert cost["exact"] <= cost["combined"] <= cost["intra"] <= cost["none"]
@@ -156,24 +158,45 @@ def test_a_coprime_base(numbers: list[int]) -> None:
         assert number == 1
 
 
-def test_hybrid_of_many_groups_is_never_worse_than_keeping_all_apart() -> None:
-    for seed in range(3):
-        bounds = [2 + (seed + 5) * place % 37 + place for place in range(MOST_CUT + 4)]
-        groups = [Group(bound, cost) for bound, cost in zip(sorted(set(bounds)), count(10 + seed, 3))]
-        assert len(groups) > MOST_CUT
+def test_hybrid_of_many_groups_is_near_the_best_partition() -> None:
+    random_ = Random(8)
+    excess = []
+    for longest in (12, 20, 60, 60, 1_000):
+        bounds = sorted(random_.sample(range(1, longest + 1), MOST_CUT + 1))
+        groups = [Group(bound, cost) for bound, cost in zip(bounds, sorted(random_.sample(range(1, 300), len(bounds))))]
         cost = {m: plan(groups, m).cost_per_unit for m in ("conservative", "hybrid", "exact", "aggressive")}
-        assert cost["exact"] <= cost["hybrid"] < cost["conservative"]
-
-
-def test_hybrid_tries_every_partition() -> None:
-    groups = [Group(4, 5), Group(6, 8), Group(9, 12), Group(10, 13)]
-    best = min(
-        rate_by_all_subsets(
-            [(min(groups[i].bound for i in block), max(groups[i].cost for i in block)) for block in partition]
+        assert cost["exact"] <= cost["hybrid"] <= min(cost["conservative"], cost["aggressive"])
+        best = min(
+            rate_of_dearest_due([(groups[a].bound, groups[z - 1].cost) for a, z in pairwise((0, *cuts, len(groups)))])
+            for size in range(len(groups))
+            for cuts in combinations(range(1, len(groups)), size)
         )
-        for partition in partitions([0, 1, 2, 3])
-    )
-    assert plan(groups, "hybrid").cost_per_unit == best
+        excess.append(cost["hybrid"] / best - 1)
+    assert min(excess) == 0
+    assert max(excess) < Fraction(1, 20)
+
+
+def test_hybrid_of_a_hundred_stairs() -> None:
+    random_ = Random(18)
+    bounds, costs = sorted(random_.sample(range(1, 40_000), 100)), sorted(random_.sample(range(1, 10**6), 100))
+    groups = [Group(bound, cost) for bound, cost in zip(bounds, costs)]
+    cost = {m: plan(groups, m).cost_per_unit for m in ("hybrid", "aggressive", "exact", "combined")}
+    assert cost["exact"] <= cost["hybrid"] < min(cost["aggressive"], cost["combined"])
+
+
+def test_no_partition_is_cheaper_than_hybrid() -> None:
+    # Also of groups that are no staircase: all set partitions, not only the cuts that are tried.
+    random_ = Random(28)
+    problems = [[Group(4, 5), Group(6, 8), Group(9, 12), Group(10, 13)]]
+    problems += [[Group(random_.randint(1, 14), random_.randint(1, 9)) for _ in range(4)] for _ in range(12)]
+    for groups in problems:
+        best = min(
+            rate_by_all_subsets(
+                [(min(groups[i].bound for i in block), max(groups[i].cost for i in block)) for block in partition]
+            )
+            for partition in partitions([0, 1, 2, 3])
+        )
+        assert plan(groups, "hybrid").cost_per_unit == best
 
 
 def partitions(items: list[int]) -> list[list[list[int]]]:

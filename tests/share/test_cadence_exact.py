@@ -101,6 +101,12 @@ def test_runs_inside_cost_what_the_plateau_says() -> None:
                 assert np.diff([0, *times[levels >= level], gap]).max() <= bound or gap <= bound
 
 
+def test_plateaus_of_other_costs_are_refused() -> None:
+    ends, values = plateaus_of([2, 3, 50], [3, 4, 5], True)
+    with pytest.raises(ValueError, match="not the plateaus"):
+        runs_inside(np.array([2, 3, 50]), np.array([1, 4, 5]), ends, values, 3)
+
+
 def test_huge_and_fractional_costs_are_exact() -> None:
     random_ = random.Random(10)
     for _ in range(30):
@@ -112,6 +118,14 @@ def test_huge_and_fractional_costs_are_exact() -> None:
         assert part.cost_per_unit == whole.cost_per_unit / 7**25
         assert huge.executions == part.executions == whole.executions
     assert plan([Group(3, 0.1)], "exact").cost_per_unit == Fraction(0.1) / 3
+
+
+@pytest.mark.parametrize(("dearer", "cycle"), [(2 * 10**15 + 1, 3), (2 * 10**15 - 1, 2), (2 * 10**15, 2)])
+def test_rates_that_doubles_cannot_tell_apart(dearer: int, cycle: int) -> None:
+    # Every two units, or every three with a run of the cheaper group between; the shorter one where they are equal.
+    cadence = plan([Group(2, 10**15), Group(3, dearer)], "exact")
+    assert cadence.cycle == cycle
+    assert cadence.cost_per_unit == min(Fraction(dearer, 2), Fraction(dearer + 10**15, 3))
 
 
 def test_doubles_of_any_size_are_planned_to_the_last_digit_that_matters() -> None:

@@ -22,14 +22,14 @@ import orjson
 from punctual.clock import Micros
 from punctual.config import Options
 from punctual.engine.progress import Progress
-from punctual.estimate.window_work import MODELLED, Rates
+from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.store.records import RecordLog
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
 from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.class_plans import class_plans, operator_of, works_of
 
 Epochs = Mapping[str, tuple[Epoch, ...]]
 """By class, ascending."""
@@ -39,12 +39,15 @@ Epochs = Mapping[str, tuple[Epoch, ...]]
 class Timing:
     """When every query of a program answers: a proposal until it is adopted.
 
-    ``steps`` and ``tables`` are by the query's name.
+    All but ``epochs`` is by the query's name: when it answers, of what all its instants are multiples, its sharing
+    class, and what an execution of it costs.
     """
 
     epochs: Epochs
     tables: Mapping[str, Timetable]
     steps: Mapping[str, Micros]
+    classes: Mapping[str, str]
+    works: Mapping[str, Work]
 
 
 class Cadences:
@@ -108,7 +111,15 @@ class Cadences:
                 )
             if after:
                 epochs[one.sharing.identity] = after
-        return _timing(by_name, keys, epochs, progress)
+        tables, steps = _timetables(by_name, keys, epochs, progress)
+        classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
+        works = works_of(tuple(one.sharing for one in plans), operator_of(options.cadence, scan=scan), rates)
+        by_query = {
+            member.query: work
+            for one in plans
+            for member, work in zip(one.sharing.members, works[one.sharing.identity])
+        }
+        return Timing(epochs, tables, steps, classes, by_query)
 
     def _with(
         self,
@@ -161,12 +172,14 @@ def own_bounds(plan: SharedPlan) -> Timing:
         {},
         {query.name: Timetable.multiples(query.cadence.us) for query in queries},
         {query.name: query.cadence.us for query in queries},
+        {query.name: query.name for query in queries},
+        {query.name: window_work(1, "fold") for query in queries},
     )
 
 
-def _timing(
+def _timetables(
     queries: Mapping[str, WindowQuery], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
-) -> Timing:
+) -> tuple[dict[str, Timetable], dict[str, Micros]]:
     seated: dict[str, list[Epoch]] = {}
     for several in epochs.values():
         for epoch in several:
@@ -183,7 +196,7 @@ def _timing(
         tables[name] = table
         stream = progress.get(query.stream.lower(), Progress())
         steps[name] = step_from(table, stream.through)
-    return Timing(epochs, tables, steps)
+    return tables, steps
 
 
 def _epoch(

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from punctual.catalog import Catalog
-from punctual.clock import Clock, Micros
+from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
+from punctual.engine.answering import Answering
 from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.carry import continued, covered_from
-from punctual.engine.delivery import Delivery
+from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
-from punctual.engine.isolate import reason
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, Moment, apart, finish
-from punctual.engine.places import explain_stop, first_failing
+from punctual.engine.passes import Asked, without
 from punctual.engine.progress import Progress
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
@@ -29,16 +28,18 @@ from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState, QueryState
 from punctual.engine.tables import Tables
 from punctual.errors import FeedError
+from punctual.estimate.window_work import Rates
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, SharedPlan
-from punctual.ports.answers import AnswerBlock
-from punctual.runtime.backend import Backend, QueryTypes, Question
+from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING, Due, Listed, parts
 
 INSTANTS_A_PART = 100_000
 """A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
+REPLAN_US = 60 * SECOND
+"""How often a live engine looks whether its cadence plans still fit what it measures."""
 BATCHES_A_BASE = 64
 """So many batches are kept apart before they are compacted into a base."""
 
@@ -82,6 +83,9 @@ class Core:
         if newest is not None:
             self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
         self.cadences = Cadences(store.journal)
+        self.answering = Answering(backend, clock, judged=judged)
+        self._measured_rates: dict[str, Rates] = {}
+        self._planned = clock.monotonic()
         self._clock = clock
         self._judged = judged
         self._report = report
@@ -111,7 +115,9 @@ class Core:
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
         scan = self.options.window_merge == "scan"
-        self._memory = Memory(standing, self.store, self.backend, self.options.placement, crowded, scan)
+        self._memory = Memory(
+            standing, self.store, self.backend, self.options.placement, crowded, scan, self._clock.monotonic
+        )
         for name, intake in intakes.items():
             self.intakes[name] = intake
             for planned in self._taken(name):
@@ -183,7 +189,7 @@ class Core:
         known = frozenset(query.key for query in self.program.queries.values())
         settled = self._memory is not None  # at the start, committed batches may still be unanswered
         return self.cadences.propose(
-            plan, keys, known, self.options, self.progress, self.cadences.rates, settled=settled
+            plan, keys, known, self.options, self.progress, self._rates(), settled=settled
         )
 
     def replan(self, left_out: frozenset[str]) -> Standing:
@@ -221,7 +227,7 @@ class Core:
     def recover(self) -> None:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
         newest = self.progress
-        batch, part = self.delivery.open([query.name for query in self.standing.catalog.queries.values()])
+        batch, delivered = self.delivery.open([query.name for query in self.standing.catalog.queries.values()])
         base = self.store.base()
         for manifest in ([base] if base else []) + self.store.manifests():
             for section in manifest.sections:
@@ -233,7 +239,7 @@ class Core:
                 self._answered = {name: p.through for name, p in self.progress.items()}
                 self.memory.drop(self.progress)
             else:
-                self._pass(manifest.batch, skip=part if manifest.batch == batch else -1)
+                self._pass(manifest.batch, delivered if manifest.batch == batch else {})
         self.progress = newest
 
     # -- a batch -----------------------------------------------------------------------------------
@@ -375,65 +381,57 @@ class Core:
         some = {id(d) for d in same.values() if d.most}
         return [(reader, d) for reader, d in found if id(d) in some]
 
-    def _pass(self, batch: int, *, skip: int = -1) -> int:
-        """Answer everything that is due after this batch; parts through ``skip`` are answered already."""
+    def _pass(self, batch: int, delivered: Delivered | None = None) -> int:
+        """Answer everything that is due after this batch, except what was delivered before a crash."""
         released = self._clock.now()
         ready = self._due(self.progress)
         failed: set[str] = set()
-        count = 0
-        for part, (start, stop) in enumerate(parts([d for _reader, d in ready], INSTANTS_A_PART)):
-            if part <= skip:
-                continue
+        count = passes = 0
+        for start, stop in parts([d for _reader, d in ready], INSTANTS_A_PART):
             listed = {which: d.part(start, stop).listed() for which, d in {id(d): d for _r, d in ready}.items()}
             asked = [self._asked(r, listed[id(d)]) for r, d in ready if r.query.name not in failed]
-            blocks, problems = self._answer([a for a in asked if a.due.instants.size], released)
-            self._mark(problems)
-            failed |= {name for name, _why in problems}
-            if blocks:
-                count += self.delivery.deliver(batch, part, blocks)
+            if delivered:
+                asked = [without(a, delivered) for a in asked]
+            timing = self.standing.timing
+            for some in self.answering.passes([a for a in asked if a.due.instants.size], timing, released):
+                still = [a for a in some if a.reader.query.name not in failed]
+                blocks, problems = self.answering.answer(still, self.memory, timing, released)
+                self._mark(problems)
+                failed |= {name for name, _why in problems}
+                if blocks:
+                    count += self.delivery.deliver(batch, passes, blocks)
+                    passes += 1
         self._answered = {name: p.through for name, p in self.progress.items()}
         self.memory.drop(self.progress)
         if failed:
             self.install(self.replan(frozenset()), {})
+        self._drifted()
         return count
 
     def _asked(self, reader: Reader, instants: Listed) -> Asked:
         name = reader.query.name
         return Asked(reader, self.standing.types[name], instants, self.program.queries[name].covered_from)
 
-    def _answer(self, asked: list[Asked], released: Micros) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        """Blocks of answers, and the queries that failed with the reason."""
-        if not asked:
-            return [], []
-        answered, late = self.memory.answer(asked)
-        moment = Moment(released, self._clock.now()) if self._judged else None
-        try:
-            return finish(asked, answered, late, self.backend.evaluate, moment), []
-        except Exception:
-            if not self.backend.alive():
-                raise
-        # Some query's expressions fail: answer each by itself, and stop those that fail.
-        blocks: list[AnswerBlock] = []
-        failed: list[tuple[str, str]] = []
-        for one, result, lacking in zip(asked, answered, late):
-            try:
-                blocks += finish([one], [result], [lacking], self.backend.evaluate, moment)
-            except Exception as problem:
-                if not self.backend.alive():
-                    raise
-                query = one.reader.query
-                place = first_failing(apart(one, result), self._evaluation_fails)
-                failed.append((query.name, explain_stop(query, place, reason(problem))))
-        return blocks, failed
+    def _drifted(self) -> None:
+        """Live, now and then: plan anew where measured costs are not those of the plans. Units stay as they are."""
+        now = self._clock.monotonic()
+        if not self._judged or self.options.window_merge != "scan" or now - self._planned < REPLAN_US:
+            return
+        self._planned = now
+        in_use = self._rates()
+        found = {**in_use, **self.answering.rates(in_use)}
+        if found == in_use:
+            return
+        self._measured_rates = found
+        timing = self._timed(self.standing.plan)
+        if timing.steps == self.standing.timing.steps:
+            self.cadences.adopt(timing)
+            self._standing = replace(self.standing, timing=timing)
+        else:
+            self.install(self.replan(frozenset()), {})
 
-    def _evaluation_fails(self, question: Question) -> Exception | None:
-        try:
-            self.backend.evaluate([question])
-        except Exception as problem:
-            if not self.backend.alive():
-                raise
-            return problem
-        return None
+    def _rates(self) -> dict[str, Rates]:
+        return {**self.cadences.rates, **self._measured_rates}
 
     # -- upkeep ------------------------------------------------------------------------------------
 
@@ -454,11 +452,3 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
-
-
-def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:
-    """Where every stream is complete once there are no more rows: its largest event time.
-
-    A query reads one stream so far; streams that a query reads together would take the largest of all of them.
-    """
-    return {name: p.greatest for name, p in progress.items() if p.greatest is not None}

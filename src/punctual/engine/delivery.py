@@ -1,14 +1,18 @@
 """Answers on their way out: first into the log, which is the durable truth, then to the sinks and to whoever listens.
 
-A record of the log is one part of one pass. Its head names batch and part, so that a pass that is run again after a
-crash knows what was answered already, and the wall clock, so that old answers can be forgotten once delivered.
+A record of the log is what one pass answered. Its head names the batch that released it and the number of the pass,
+so that after a crash it is known what was answered already, and the wall clock, so that old answers can be forgotten
+once delivered.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from punctual.clock import Clock, Micros
 from punctual.ports.answers import AnswerBlock, decode, encode
@@ -19,6 +23,8 @@ HEAD = struct.Struct("<qqq")
 CHECKPOINT_US = 5_000_000
 """How often sinks are made durable; what they have beyond that is written again from the log after a crash."""
 
+Delivered = Mapping[str, NDArray[np.int64]]
+"""Instants by query."""
 Listener = Callable[[list[AnswerBlock]], None]
 
 
@@ -35,12 +41,13 @@ class Delivery:
         self._checkpointed = clock.monotonic()
         self._open = False
 
-    def open(self, queries: Sequence[str]) -> tuple[int, int]:
-        """Cut the sinks to their checkpoints and bring them up to the log; batch and part that were answered last."""
-        last = (-1, -1)
+    def open(self, queries: Sequence[str]) -> tuple[int, Delivered]:
+        """Cut the sinks to their checkpoints and bring them up to the log; which batch was answered last, and what."""
+        last, before = -1, 0
         for position, payload in self._store.answers.read(0):
-            batch, part, wall = HEAD.unpack_from(payload)
-            last = (batch, part)
+            batch, _number, wall = HEAD.unpack_from(payload)
+            if batch != last:
+                last, before = batch, position - 1
             self._ages.append((position, wall))
         for name, sink in self.sinks.items():
             sink.open(self._store.sink_state(name))
@@ -49,7 +56,15 @@ class Delivery:
         for sink in self.sinks.values():
             for position, payload in self._store.answers.read(sink.position):
                 sink.write(position, decode(payload[HEAD.size :]))
-        return last
+        return last, self._delivered(before)
+
+    def _delivered(self, after: int) -> Delivered:
+        """The instants that records after this position answer."""
+        found: dict[str, list[NDArray[np.int64]]] = {}
+        for _position, payload in self._store.answers.read(after):
+            for block in decode(payload[HEAD.size :]):
+                found.setdefault(block.query, []).append(block.table["at"].to_numpy())
+        return {query: np.concatenate(several) for query, several in found.items()}
 
     def claim(self, queries: Sequence[str]) -> None:
         """Sinks make ready for these queries before the first answer of any of them."""
@@ -59,10 +74,10 @@ class Delivery:
             sink.claim(queries)
             self._store.save_sink_state(name, sink.checkpoint())
 
-    def deliver(self, batch: int, part: int, blocks: list[AnswerBlock]) -> int:
-        """Log one part of a pass, then hand it on; how many answers it has."""
+    def deliver(self, batch: int, number: int, blocks: list[AnswerBlock]) -> int:
+        """Log what a pass answered, the batch's first or a later one, then hand it on; how many answers it has."""
         wall = self._clock.now()
-        position = self._store.answers.append(HEAD.pack(batch, part, wall) + bytes(encode(blocks)))
+        position = self._store.answers.append(HEAD.pack(batch, number, wall) + bytes(encode(blocks)))
         self._ages.append((position, wall))
         for sink in self.sinks.values():
             sink.write(position, blocks)

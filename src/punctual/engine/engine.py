@@ -21,10 +21,11 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import parse_options
-from punctual.engine.core import Core, Settled, end_of_input
+from punctual.engine.core import Core, Settled
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
 from punctual.engine.loop import Loop
+from punctual.engine.progress import end_of_input
 from punctual.errors import BindError, ProgramErrors, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table

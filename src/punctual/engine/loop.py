@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.engine.core import Core, Settled, end_of_input
+from punctual.engine.core import Core, Settled
 from punctual.engine.pace import Pace
+from punctual.engine.progress import end_of_input
 from punctual.errors import PunctualError, RunError
 
 LOOK_US: Micros = SECOND // 5

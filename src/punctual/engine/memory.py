@@ -6,7 +6,7 @@ the program is installed and when batches are compacted: by the option ``placeme
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -37,19 +37,21 @@ SectionBytes = tuple[str, pa.Buffer | str, int]
 class Memory:
     """Cells by unit, and counts of late rows by stream.
 
-    ``crowded`` are the keys of units that were found to have too many cells for the driver; ``scan`` is as in `Panes`.
+    ``crowded`` are the keys of units that were found to have too many cells for the driver; ``scan`` is as in `Panes`;
+    ``elapsed`` reads a clock that only goes forward.
     """
 
     def __init__(
         self, standing: Standing, store: Store, backend: Backend, placement: str,
-        crowded: frozenset[str] = frozenset(), scan: bool = False,
+        crowded: frozenset[str], scan: bool, elapsed: Callable[[], Micros],
     ) -> None:  # fmt: skip
         self._standing = standing
         self._store = store
         self._backend = backend
         self._placement = placement
         self.crowded = crowded
-        self._scan = scan
+        self.scan = scan
+        self._elapsed = elapsed
         self._keys = {standing.unit_key(index): index for index in range(len(standing.specs))}
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
@@ -98,9 +100,15 @@ class Memory:
             else:
                 self._panes[index].seal(through)
 
-    def answer(self, asked: Sequence[Asked]) -> tuple[list[Answered], list[NDArray[np.int64] | None]]:
-        """Answers and counts of late rows, in the order asked: one call of the kernel a unit, one job for shards."""
+    def answer(
+        self, asked: Sequence[Asked]
+    ) -> tuple[list[Answered], list[NDArray[np.int64] | None], dict[int, Micros]]:
+        """Answers and counts of late rows, in the order asked, and the time that each unit took.
+
+        One call of the kernel a unit, one job for all that are in shards.
+        """
         answered: dict[int, Answered] = {}
+        spent: dict[int, Micros] = {}
         late: list[NDArray[np.int64] | None] = []
         by_unit: dict[int, list[int]] = {}
         for number, one in enumerate(asked):
@@ -109,15 +117,17 @@ class Memory:
             late.append(counts.count(one.due.instants, one.reader.query.range_us))
         for unit, numbers in by_unit.items():
             if unit in self._panes:
+                began = self._elapsed()
                 results = self._panes[unit].answer([kernel_reader(asked[n]) for n in numbers])
                 answered.update(zip(numbers, results))
+                spent[unit] = self._elapsed() - began
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
             works = tuple(self._remote[u].work([kernel_reader(asked[n]) for n in ns]) for u, ns in remote.items())
-            output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self._scan))
+            output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
-        return [answered[number] for number in range(len(asked))], late
+        return [answered[number] for number in range(len(asked))], late, spent
 
     def drop(self, progress: Mapping[str, Progress]) -> None:
         """Forget panes that no window to come can read."""

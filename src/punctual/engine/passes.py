@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import orjson
@@ -53,6 +53,16 @@ class Moment:
     answered: Micros
 
 
+def without(asked: Asked, delivered: Mapping[str, I64]) -> Asked:
+    """The same without the instants that were answered before."""
+    due = asked.due
+    there = np.isin(due.instants, delivered.get(asked.reader.query.name, due.instants[:0]))
+    if not there.any():
+        return asked
+    left = ~there
+    return replace(asked, due=Listed(due.instants[left], due.ran[left], due.number[left], due.runs))
+
+
 Evaluate = Callable[[Sequence[Question]], list[list[pa.Array]]]
 
 
@@ -78,9 +88,9 @@ def finish(
     answered: Sequence[Answered],
     late: Sequence[I64 | None],
     evaluate: Evaluate,
-    moment: Moment | None,
+    moment: Callable[[], Moment | None],
 ) -> list[AnswerBlock]:
-    """Blocks of answers, one a query, in the order of ``asked``."""
+    """Blocks of answers, one a query, in the order of ``asked``; ``moment`` is asked once everything is evaluated."""
     questions = [_question(a, result) for a, result in zip(asked, answered)]
     replies = iter(evaluate([q for q in questions if q is not None]))
     rows: list[pa.ListArray] = []
@@ -89,7 +99,7 @@ def finish(
         listed, error = _rows(a, result, next(replies) if question is not None else [])
         rows.append(listed)
         errors.append(error)
-    return _blocks(asked, rows, errors, late, moment)
+    return _blocks(asked, rows, errors, late, moment())
 
 
 def _question(asked: Asked, answered: Answered) -> Question | None:

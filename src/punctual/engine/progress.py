@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -51,3 +52,11 @@ class Progress:
     @staticmethod
     def from_json(body: dict[str, Any]) -> Progress:
         return Progress(**body)
+
+
+def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:
+    """Where every stream is complete once there are no more rows: its largest event time.
+
+    A query reads one stream so far; streams that a query reads together would take the largest of all of them.
+    """
+    return {name: p.greatest for name, p in progress.items() if p.greatest is not None}

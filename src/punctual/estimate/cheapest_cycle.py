@@ -15,8 +15,9 @@ Design
   short decimals and ratios, nanoseconds) the plan is the cheapest there is, without rounding anywhere. Costs of more
   digits, such as measured doubles, are planned as multiples of a quantum of which the cycle costs some 2^59. Each moves
   by less than one quantum (where several lie within one, by as many, to stay in order), and there is at most one run a
-  unit: so the runs that are found cost at most one part in 2^30 more than the cheapest, and are the cheapest unless
-  different plans come that near each other. What they cost is always exact: it is counted from the runs.
+  unit: so the runs that are found cost at most one part in 2^28 more than the cheapest (for three hundred levels and
+  a million units; far less for fewer), and are the cheapest unless different plans come that near each other. What
+  they cost is always exact: it is counted from the runs.
 * *A bounded effort.* ``MOST_PAIRS`` pieces of gaps take about a fifth of a second, and bounds up to 40,000 units never
   have more than a fifth of that. Where there would be more the plateaus must be few: beyond ``MOST_PLATEAUS`` there is
   no answer here; the greedy plan is then within twice the bound.

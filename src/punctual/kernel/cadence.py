@@ -170,6 +170,8 @@ def _first_piece(ends: I64, values: I64, plateau: int, bound: int, cost: int) ->
     at, piece = 0, min(ends[0], bound)
     rest = np.searchsorted(ends, gap - piece)
     while values[at] + values[rest] != inside:
+        if piece == bound:
+            raise ValueError("these are not the plateaus of these bounds and costs")
         at += 1
         piece = min(ends[at], bound)  # runs that cost nothing let a plateau reach beyond the bound
         while rest and ends[rest - 1] >= gap - piece:

@@ -1,7 +1,7 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
-Runs every synopsis over a handful of rows, with keys, bands, merges and windows, so that neither the first program on a
-machine nor the Python workers of its Spark compile anything.
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, and plans a cadence, so that neither
+the first program on a machine nor the Python workers of its Spark compile anything.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from punctual.kernel.cadence import plateaus, runs_inside
 from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.panes import Panes
@@ -45,7 +46,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers
+    return answers + _cadence()
 
 
 def _unit(
@@ -82,6 +83,12 @@ def _unit(
     panes.drop(int(times[half]))
     panes.export()
     return answers
+
+
+def _cadence() -> int:
+    bounds, costs = np.array([7, 9, 30], np.int64), np.array([2, 3, 5], np.int64)
+    gap = int(bounds[-1])
+    return sum(runs_inside(bounds, costs, *plateaus(bounds, costs, gap, dense), gap)[0].size for dense in (True, False))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Seat:
     """A query in an epoch: the places of the runs that answer it, all on multiples of ``lattice``."""
 
     lattice: Micros
-    runs: tuple[int, ...]
+    runs: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Epoch:
             "why": self.why,
             "costs": list(self.costs),
             "runs": [_run_to_json(run) for run in self.runs],
-            "seats": {key: [seat.lattice, list(seat.runs)] for key, seat in self.seats.items()},
+            "seats": {key: [seat.lattice, seat.runs.start, seat.runs.stop] for key, seat in self.seats.items()},
         }
 
     @staticmethod
@@ -80,7 +80,7 @@ class Epoch:
             body["why"],
             (body["costs"][0], body["costs"][1]),
             tuple(_run_from_json(run) for run in body["runs"]),
-            {key: Seat(lattice, tuple(runs)) for key, (lattice, runs) in body["seats"].items()},
+            {key: Seat(lattice, range(start, stop)) for key, (lattice, start, stop) in body["seats"].items()},
         )
 
 
@@ -124,7 +124,7 @@ def timetable(key: str, bound: Micros, epochs: Sequence[Epoch]) -> Timetable:
             # Every microsecond of a stretch that is one microsecond long.
             handed = Run(epoch.handed_by.label, 1, (0,), epoch.handed_by.unit)
             stretches.append(Stretch(epoch.since, (handed,), gcd(epoch.since, seat.lattice)))
-        current = Stretch(FOREVER, tuple(epoch.runs[place] for place in seat.runs), seat.lattice)
+        current = Stretch(FOREVER, epoch.runs[seat.runs.start : seat.runs.stop], seat.lattice)
     return Timetable((*stretches, current))
 
 

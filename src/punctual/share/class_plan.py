@@ -17,6 +17,7 @@ enumeration); a PERIOD query runs at the multiples of its period and nowhere els
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from punctual.config import CadenceMethod
 from punctual.errors import PlanError
 from punctual.estimate.dearest_due import rate_of_dearest_due
 from punctual.estimate.fixed_cycle import fixed_cycle
+from punctual.estimate.rates import rate_of
 from punctual.estimate.window_work import Work
 from punctual.share.cadence import Cadence, Group, Method, fold_finishing, plan, unit_of
 from punctual.share.cadence.cadence import WhenDue
@@ -61,7 +63,7 @@ class ClassPlan:
     unit_us : every instant is a multiple of it
     levels : what an execution of each member costs, with all that it answers
     runs : the dearest first
-    answered_by : for each member, the places of the runs that answer it
+    answered_by : for each member, the places of the runs that answer it; they are neighbours
     cost_per_unit, lower_bound : per unit of time; no plan that keeps the bounds costs less than ``lower_bound``
     """
 
@@ -72,7 +74,7 @@ class ClassPlan:
     unit_us: Micros
     levels: tuple[Fraction, ...]
     runs: tuple[PlannedRun, ...]
-    answered_by: tuple[tuple[int, ...], ...]
+    answered_by: tuple[range, ...]
     cost_per_unit: Fraction
     lower_bound: Fraction
 
@@ -97,13 +99,14 @@ def plan_class(sharing: SharingClass, works: Sequence[Work], method: CadenceMeth
     own = problem.own_bounds("")
     if len({member.bound for member in sharing.members}) == 1:
         return problem.own_bounds("nobody else of its class runs at other times")
+    if not any(work.shared for work in works):
+        return problem.own_bounds(
+            "running sooner to share saves nothing: an execution costs its answers, and no less when they share it"
+        )
     best = problem.fastest()
     if best.cost_per_unit < own.cost_per_unit:
         return best
-    return problem.own_bounds(
-        "running sooner to share saves nothing: an execution costs "
-        + ("its answers, and no less when they are given together" if not any(w.shared for w in works) else "too much")
-    )
+    return problem.own_bounds("running sooner to share saves nothing: the answers given too early cost more")
 
 
 class _Problem:
@@ -120,7 +123,7 @@ class _Problem:
         self.shared = tuple(group for group, _own in bare)
         self.bounded = [i for i, member in enumerate(self.members) if not member.fixed]
         self.fixed = [i for i, member in enumerate(self.members) if member.fixed]
-        answers = sum((work.own / bound for work, bound in zip(works, bounds)), Fraction(0))
+        answers = rate_of(zip((work.own for work in works), bounds))
         self.lower_bound = least_rate(combined(self.shared)) + answers
 
     def own_bounds(self, why: str) -> ClassPlan:
@@ -132,9 +135,9 @@ class _Problem:
                 dearest[group.bound] = i
         runs = [PlannedRun(i, bound, (0,), anchored=False) for bound, i in dearest.items()]
         runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
-        place = {run.step: (number,) for number, run in enumerate(runs)}
-        cost = sum((self.works[run.member].shared / run.step for run in runs), Fraction(0))
-        cost += sum((work.own / group.bound for work, group in zip(self.works, self.levels)), Fraction(0))
+        place = {run.step: _only(number) for number, run in enumerate(runs)}
+        shared = [(self.works[run.member].shared, run.step) for run in runs]
+        cost = rate_of([*shared, *((work.own, group.bound) for work, group in zip(self.works, self.levels))])
         by_member = tuple(place[group.bound] for group in self.levels)
         return self._result("conservative", why, runs, by_member, cost, apart=True)
 
@@ -166,7 +169,7 @@ class _Problem:
 
     def _separate(self, method: Method, why: str) -> ClassPlan:
         runs: list[PlannedRun] = []
-        answered: list[list[int]] = [[] for _ in self.members]
+        answered: dict[int, range] = {}
         cost = Fraction(0)
         for some in (self.bounded, self.fixed):
             if not some:
@@ -177,10 +180,10 @@ class _Problem:
             cost += cadence.cost_per_unit
             for block_index, step in _blocks(cadence):
                 for position in cadence.answers[block_index]:
-                    answered[some[position]].append(len(runs))
+                    answered[some[position]] = _only(len(runs))
                     cost += self.works[some[position]].own / step
                 runs.append(PlannedRun(some[block_index], step, (0,), anchored=False))
-        return self._result(method, why, runs, tuple(map(tuple, answered)), cost)
+        return self._result(method, why, runs, tuple(answered[i] for i in range(len(self.members))), cost)
 
     # -- exact and greedy, with PERIOD instants as free rides ---------------------------------------------
 
@@ -244,25 +247,26 @@ class _Problem:
 
     def _joint(self, method: Method, why: str, runs: Sequence[PlannedRun], cost: Fraction) -> ClassPlan:
         """A run answers every query that is not dearer; a PERIOD query only at its own instants."""
-        ordered = sorted(runs, key=lambda run: (-self.levels[run.member].cost, run.step, run.member))
-        answered = []
-        for i, member in enumerate(self.members):
-            answered.append(
-                tuple(place for place, run in enumerate(ordered) if self._is_answered(i, member, run))
-            )
-        return self._result(method, why, ordered, tuple(answered), cost)
-
-    def _is_answered(self, i: int, member: Member, run: PlannedRun) -> bool:
-        if member.fixed:
-            return self.members[run.member].fixed and self.members[run.member].bound == member.bound
-        return self.levels[run.member].cost >= self.levels[i].cost
+        dearest: dict[object, PlannedRun] = {}
+        for run in sorted(runs, key=lambda run: (-self.levels[run.member].cost, run.step, run.member)):
+            # Of runs that always come together the dearest is enough, unless somebody's PERIOD is named by it.
+            fixed = self.members[run.member].fixed
+            dearest.setdefault((run.step, run.offsets, run.anchored, fixed), run)
+        ordered = list(dearest.values())
+        falling = [-self.levels[run.member].cost for run in ordered]
+        period = {run.step: place for place, run in enumerate(ordered) if self.members[run.member].fixed}
+        answered = tuple(
+            _only(period[group.bound]) if member.fixed else range(bisect_right(falling, -group.cost))
+            for member, group in zip(self.members, self.levels)
+        )
+        return self._result(method, why, ordered, answered, cost)
 
     def _result(
         self,
         method: Method,
         why: str,
         runs: Sequence[PlannedRun],
-        answered_by: tuple[tuple[int, ...], ...],
+        answered_by: tuple[range, ...],
         cost: Fraction,
         *,
         apart: bool = False,
@@ -273,11 +277,11 @@ class _Problem:
         )
 
 
+def _only(place: int) -> range:
+    return range(place, place + 1)
+
+
 def _blocks(cadence: Cadence) -> list[tuple[int, int]]:
     """The group that runs and the step of every block of a plan whose blocks run when they are due."""
-    if isinstance(cadence.executions, WhenDue):
-        return [(block.index, block.bound) for block in cadence.executions.blocks]
-    first: dict[int, int] = {}
-    for time, group in cadence.executions:
-        first.setdefault(group, time)
-    return list(first.items())
+    assert isinstance(cadence.schedule, WhenDue)
+    return [(block.index, block.bound) for block in cadence.schedule.blocks]

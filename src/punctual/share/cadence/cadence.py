@@ -9,7 +9,7 @@ read: there may be tens of thousands of them, and a plan whose cost alone is ask
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -37,8 +37,8 @@ class Cadence:
     method : Method
     cycle : int or None
         Its length in units; None where it is too long to write down.
-    executions : iterable of Execution
-        Those in (0, cycle], ascending; without end where there is no cycle. They can be read again.
+    schedule : Listed or WhenDue
+        What the executions are made from.
     cost_per_unit : Fraction
     lower_bound : Fraction
         No plan that keeps the bounds costs less per unit.
@@ -48,10 +48,15 @@ class Cadence:
 
     method: Method
     cycle: int | None
-    executions: Iterable[Execution]
+    schedule: Listed | WhenDue
     cost_per_unit: Fraction
     lower_bound: Fraction
     answers: tuple[tuple[int, ...], ...]
+
+    @property
+    def executions(self) -> tuple[Execution, ...] | Iterator[Execution]:
+        """Those in (0, cycle], ascending; where there is no cycle a new generator that never ends."""
+        return iter(self.schedule) if self.cycle is None else tuple(self.schedule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ def apart(groups: Sequence[Group]) -> tuple[Block, ...]:
 def together(blocks: Iterable[Block]) -> Block:
     """One block at its fastest member's bound and its dearest member's cost."""
     blocks = tuple(blocks)
+    if len(blocks) == 1:
+        return blocks[0]
     dearest = max(blocks, key=lambda block: (block.cost, -block.bound, -block.index))
     members = tuple(sorted(member for block in blocks for member in block.members))
     return Block(min(block.bound for block in blocks), dearest.cost, dearest.index, members)

@@ -20,10 +20,10 @@ conservative, aggressive and hybrid; tests/papers/chen for the others (NS, IN, I
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from typing import get_args
 
 import numpy as np
@@ -125,9 +125,12 @@ def _exact(groups: Sequence[Group], stairs: Sequence[Block], least: Fraction) ->
 
 def _not_dearer(groups: Sequence[Group], running: set[int]) -> tuple[tuple[int, ...], ...]:
     """For each group that runs, those that cost no more."""
+    answers: list[tuple[int, ...]] = [()] * len(groups)
+    answered: list[int] = []
     ascending = sorted(range(len(groups)), key=lambda index: groups[index].cost)
-    costs = [groups[index].cost for index in ascending]
-    return tuple(
-        tuple(sorted(ascending[: bisect_right(costs, group.cost)])) if index in running else ()
-        for index, group in enumerate(groups)
-    )
+    for _cost, same in groupby(ascending, key=lambda index: groups[index].cost):
+        alike = list(same)
+        answered += alike
+        for index in running.intersection(alike):
+            answers[index] = tuple(sorted(answered))
+    return tuple(answers)
