@@ -38,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
         print("expectations are not rewritten in CI")
         return 1
     explained = [path for path in sorted(DATA.glob("language/*.cqt")) if "\nexplain " in path.read_text()]
-    paths = [Path(argument) for argument in arguments] or [*sorted(DATA.glob("run/*.cqt")), *explained]
+    answered = [path for folder in ("run", "planned") for path in sorted(DATA.glob(f"{folder}/*.cqt"))]
+    paths = [Path(argument) for argument in arguments] or [*answered, *explained]
     for path in paths:
         if accept(read_case(path)):
             print(f"rewrote {path}")

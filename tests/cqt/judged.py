@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cqt.case import Case
 from tests.cqt.cells import duration
 from tests.cqt.play import DATA, DAY_US, NOW_US, Advance, End, Feed, Play, Restart, Statement, Target, Tick
-from tests.reference.judge import Answer, Reference
+from tests.reference.judge import FOREVER, Answer, Planned, Reference
 
 
 class ReferenceTarget:
@@ -31,9 +31,27 @@ def covered(case: Case) -> dict[str, int]:
     return {name: duration(length) for name, length in pairs}
 
 
+def planned(case: Case) -> dict[str, list[Planned]]:
+    """The header ``# instants: a 2s 4s 5s of 5s, b 3s of 3s until 30s then 5s of 5s``: when queries of a plan answer.
+
+    A query that is not in it answers at the multiples of its bound.
+    """
+    found: dict[str, list[Planned]] = {}
+    for entry in case.headers.get("instants", "").split(","):
+        name, _, stretches = entry.strip().partition(" ")
+        for stretch in stretches.split(" then ") if name else ():
+            offsets, _, rest = stretch.partition(" of ")
+            cycle, _, until = rest.partition(" until ")
+            last = duration(until.strip()) if until else FOREVER
+            found.setdefault(name, []).append(
+                Planned(last, tuple(duration(one) for one in offsets.split()), duration(cycle.strip()))
+            )
+    return found
+
+
 def play_reference(play: Play) -> None:
     """Run the case on the reference. Statements that must be refused are not its business."""
-    reference = Reference(DATA, NOW_US, DAY_US, covered(play.case))
+    reference = Reference(DATA, NOW_US, DAY_US, covered(play.case), planned(play.case))
     target: Target = ReferenceTarget(reference)
     try:
         for request in play.run(target):

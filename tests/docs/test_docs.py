@@ -1,7 +1,13 @@
-"""Pages are true: SQL blocks compile, Python blocks run, options are those of the code, links lead somewhere."""
+"""Pages are true: SQL blocks compile, Python blocks run, plans are as printed, options as coded, links lead somewhere.
+
+A block after ``<!-- explain schedule -->`` (or ``sharing``; ``with option = value`` may follow) holds what EXPLAIN
+prints of the SQL block before it: all of it, or some of its paragraphs. ``python -m tests.docs.test_docs`` rewrites
+those blocks and the table of options; the diff of the pages is what a reviewer reads.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import fields
@@ -11,11 +17,18 @@ import pytest
 
 from punctual.clock import span_text
 from punctual.config import Options
+from punctual.engine.look import look_at
+from punctual.schedule.epochs import Epoch
 from punctual.sql.program import compile_program
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")])
 OPTIONS = re.compile(r"(<!-- options:.*?-->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
+EXPLAINED = re.compile(
+    r"(<!-- explain (?P<kind>sharing|schedule)(?: with (?P<option>\w+) = (?P<value>\w+))? -->\n```\n)"
+    r"(?P<shown>.*?)(?=```)",
+    re.DOTALL,
+)
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -41,6 +54,43 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def printed(text: str, found: re.Match[str]) -> str:
+    """What EXPLAIN prints of the SQL block that stands before ``found``."""
+    program = re.findall(r"```sql\n(.*?)```", text[: found.start()], re.DOTALL)[-1]
+    options = {found["option"]: found["value"]} if found["option"] else {}
+    look = look_at(program, str(ROOT), options, judge=False)
+    return look.schedule() if found["kind"] == "schedule" else look.sharing()
+
+
+def as_printed(text: str, found: re.Match[str]) -> str:
+    """The paragraphs that the block should show: those that begin as its own do."""
+    paragraphs = {_title(paragraph): paragraph for paragraph in printed(text, found).strip("\n").split("\n\n")}
+    shown = [_title(paragraph) for paragraph in found["shown"].strip("\n").split("\n\n")]
+    return "\n\n".join(paragraphs.get(title, f"no longer printed: {title}") for title in shown) + "\n"
+
+
+def _title(paragraph: str) -> str:
+    """What stays the same of a paragraph when its content changes: its first word, and whether it is a timeline."""
+    first = paragraph.splitlines()[0]
+    return re.findall(r"[^\W\d]+", first)[0] + ("|" if "|" in first else "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_plans_are_as_printed(page: Path) -> None:
+    text = page.read_text()
+    for found in EXPLAINED.finditer(text):
+        assert found["shown"] == as_printed(text, found), "run: python -m tests.docs.test_docs"
+
+
+def test_there_are_plans_to_check() -> None:
+    assert sum(len(EXPLAINED.findall(page.read_text())) for page in PAGES) >= 5
+
+
+def test_the_record_of_the_journal_can_be_read() -> None:
+    (block,) = (json.loads(b) for b in blocks(ROOT / "docs" / "state.md", "json") if '"cadence"' in b)
+    assert [Epoch.from_json(body).to_json() for body in block["cadence"]] == block["cadence"]
+
+
 def options_table() -> str:
     rows = ["| option | default | accepts | meaning |", "|---|---|---|---|"]
     for field in fields(Options):
@@ -62,14 +112,27 @@ def test_the_page_of_options_is_that_of_the_code() -> None:
     assert found.group(2) == options_table(), "run: python -m tests.docs.test_docs"
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.spark] if "punctual.connect" in page.read_text() else [])
+        for page in PAGES
+        if blocks(page, "python")
+    ],
+)
 def test_every_python_block_runs(page: Path) -> None:
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), {})
 
 
+def rewrite() -> None:
+    """Bring the pages up to date with the code."""
+    for page in PAGES:
+        text = page.read_text()
+        plans = EXPLAINED.sub(lambda found, text=text: found[1] + as_printed(text, found), text)  # type: ignore[misc]
+        page.write_text(OPTIONS.sub(lambda found: found[1] + options_table() + found[3], plans))
+
+
 if __name__ == "__main__":
-    target = ROOT / "docs" / "operations.md"
-    target.write_text(OPTIONS.sub(lambda m: m.group(1) + options_table() + m.group(3), target.read_text()))
+    rewrite()
     sys.exit(0)

@@ -7,6 +7,9 @@ A stream is complete through C: the largest accepted event time minus the waterm
 what was complete when it was added, not before the smallest accepted event time, up to C. Its answer at an instant is
 the user's own SELECT, run by DuckDB over the rows whose event time lies in (at - range, at], nothing else remembered.
 
+The reference plans nothing. Where a case has a cadence plan, the case itself states the instants (``Planned``), worked
+out by hand; the reference holds them against the query's bound.
+
 It shares nothing with the kernels, the planner and the engine; ``aggregates.py`` says which functions are Python's.
 """
 
@@ -17,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +32,7 @@ from tests.reference.aggregates import replace_aggregates
 from tests.reference.duck import arrow_type, connect, duck_sql, duck_text, parse
 from tests.reference.statements import Drop, Option, Query, Stream, Table, read_statement
 
-BEGINNING = -(2**62)
+BEGINNING, FOREVER = -(2**62), 2**62
 FROM, THROUGH, INSTANT = 7_000_000_000_000_000_001, 7_000_000_000_000_000_002, 7_000_000_000_000_000_003
 """Numbers that stand in a query's text for the bounds of its window; no case has them."""
 
@@ -42,6 +46,21 @@ class Answer:
     rows: tuple[tuple[Any, ...], ...]
     complete: bool
     late_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Through ``until`` a query answers at ``m * cycle + offset``."""
+
+    until: int
+    offsets: tuple[int, ...]
+    cycle: int
+
+    def instants(self, first: int, last: int) -> list[int]:
+        """Those in [first, last], ascending."""
+        cycles = range(first // self.cycle, last // self.cycle + 1)
+        found = {number * self.cycle + offset % self.cycle for number in cycles for offset in self.offsets}
+        return sorted(at for at in found if first <= at <= last)
 
 
 @dataclass(slots=True)
@@ -68,12 +87,21 @@ class QueryState:
 
 class Reference:
     """Plays a case. ``covered`` says for a query that is added later how much of the past other queries' panes still
-    hold for it: rows younger than what is complete minus that duration; without an entry it starts from nothing."""
+    hold for it: rows younger than what is complete minus that duration; without an entry it starts from nothing.
+    ``planned`` says when a query answers that does not keep to the multiples of its bound, stretch after stretch."""
 
-    def __init__(self, base: Path, now: int, max_ahead: int, covered: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        base: Path,
+        now: int,
+        max_ahead: int,
+        covered: Mapping[str, int],
+        planned: Mapping[str, Sequence[Planned]] | None = None,
+    ) -> None:
         self._base = base
         self._horizon = now + max_ahead
         self._covered = covered
+        self._planned = planned or {}
         self._duck = connect()
         self.streams: dict[str, StreamState] = {}
         self.queries: dict[str, QueryState] = {}
@@ -220,12 +248,21 @@ class Reference:
         for query in self.queries.values():
             if query.stream != stream:
                 continue
-            step = query.query.step_us
-            at = max(-(-state.least // step), query.after // step + 1) * step
-            while at <= state.through:
+            for at in self._instants(query.query, max(state.least, query.after + 1), state.through):
                 query.answers.append(self._evaluate(query, state, at))
-                at += step
             query.after = max(query.after, state.through)
+
+    def _instants(self, query: Query, first: int, last: int) -> list[int]:
+        """When a query answers in [first, last]."""
+        stretches = self._planned.get(query.name, (Planned(FOREVER, (0,), query.step_us),))
+        found = []
+        begin = BEGINNING
+        for stretch in stretches:
+            found += stretch.instants(max(first - query.step_us, begin), min(last, stretch.until))
+            begin = stretch.until + 1
+        for earlier, later in pairwise(found):
+            assert later - earlier <= query.step_us, f"the case states instants of {query.name} beyond its bound"
+        return [at for at in found if at >= first]
 
     def _evaluate(self, query: QueryState, state: StreamState, at: int) -> Answer:
         start = at - query.query.range_us

@@ -12,6 +12,7 @@ UNITS_US = {
 }
 SPAN = r"([\d.]+)\s*([A-Za-z]*)"
 WINDOW = re.compile(rf"\[\s*(?:RANGE|SIZE)\s+{SPAN}(?:\s+(?:SLIDE|ADVANCE)\s+{SPAN})?\s*\]", re.IGNORECASE)
+NOW = re.compile(r"\[\s*NOW\s*\]", re.IGNORECASE)
 CADENCE = re.compile(rf"\b(?:PERIOD|FREQUENCY)\s+{SPAN}", re.IGNORECASE)
 DEADLINE = re.compile(rf"\bDEADLINE\s+{SPAN}", re.IGNORECASE)
 STREAM = re.compile(r"\s*CREATE\s+STREAM\s+(\w+)\s*\((.*)\)\s*FROM\s+FEED\s*;?\s*", re.IGNORECASE | re.DOTALL)
@@ -110,9 +111,11 @@ def _columns(inner: str) -> tuple[Column, ...]:
 
 
 def _query(name: str, select: str) -> Query:
+    cadence = CADENCE.search(select)
+    if cadence:  # the rows since the previous instant are those of one step
+        select = NOW.sub(f"[RANGE {cadence[1]} {cadence[2]}]", select)
     window = WINDOW.search(select)
     assert window, select
-    cadence = CADENCE.search(select)
     step = cadence or window
     at = 1 if cadence else 3
     bare = DEADLINE.sub("", CADENCE.sub("", WINDOW.sub("", select)))

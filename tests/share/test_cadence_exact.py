@@ -183,6 +183,10 @@ def test_what_takes_too_long_is_refused() -> None:
     with pytest.raises(PlanError) as caught:
         plan([Group(2, 1), Group(3, 2), Group(10**9, 3)], "exact")
     assert caught.value.code == "plan.cadence-too-fine"
+    for endless in ([Group(7, 1), Group(86_400_000_001, 50)], [Group(1, 1), Group(86_400_000_000, 50)]):
+        with pytest.raises(PlanError) as caught:
+            plan(endless, "exact")
+        assert caught.value.code == "plan.cadence-too-fine"
     fine = [2, 3, 10**6 + 1], [Fraction(1), Fraction(2), Fraction(3)]
     assert estimate.cheapest_cycle(*fine, most_plateaus=20) is not None, "a million lengths can be kept"
     assert estimate.cheapest_cycle([bound * 100 + 1 for bound in fine[0]], fine[1], most_plateaus=20) is None

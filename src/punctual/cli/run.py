@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = given_options(arguments.set)
     look = look_at(text, base, options, judge=False)
     for explanation in look.explanations():
-        sys.stdout.write(explanation)
+        sys.stderr.write(explanation)  # standard output is for answers
     live = not arguments.once and arguments.speed is None
     screen = Screen(quiet=arguments.out is not None)
     engine = Engine(

@@ -29,7 +29,7 @@ from punctual.runtime.store.records import RecordLog
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
 from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans, operator_of, works_of
+from punctual.share.class_plans import class_plans
 
 Epochs = Mapping[str, tuple[Epoch, ...]]
 """By class, ascending."""
@@ -113,13 +113,8 @@ class Cadences:
                 epochs[one.sharing.identity] = after
         tables, steps = _timetables(by_name, keys, epochs, progress)
         classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
-        works = works_of(tuple(one.sharing for one in plans), operator_of(options.cadence, scan=scan), rates)
-        by_query = {
-            member.query: work
-            for one in plans
-            for member, work in zip(one.sharing.members, works[one.sharing.identity])
-        }
-        return Timing(epochs, tables, steps, classes, by_query)
+        works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
+        return Timing(epochs, tables, steps, classes, works)
 
     def _with(
         self,

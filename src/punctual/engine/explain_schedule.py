@@ -15,7 +15,7 @@ from typing import Any
 from punctual.clock import Micros, span_text
 from punctual.config import CadenceMethod
 from punctual.errors import PlanError
-from punctual.estimate.window_work import Operator, Rates, Work
+from punctual.estimate.window_work import Operator, Rates
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import METHODS
 from punctual.share.cadence.planning import SEPARATE
@@ -30,7 +30,7 @@ NAME = 38
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Queries of one bound: they always run together. ``cost`` is that of the dearest execution of them."""
+    """Queries of one bound: whenever the dearest runs, the others do. ``cost`` is that of its execution."""
 
     bound: Micros
     fixed: bool
@@ -43,17 +43,15 @@ class Schedule:
     """The plans of all classes, with what is needed to compare them."""
 
     plans: tuple[ClassPlan, ...]
-    works: Mapping[str, tuple[Work, ...]]
     operator: Operator
     asked: CadenceMethod
+    rates: Mapping[str, Rates]
 
     @staticmethod
     def of(plan: SharedPlan, asked: CadenceMethod, *, scan: bool, rates: Mapping[str, Rates]) -> Schedule:
         """Plan every class as an engine with these options does."""
         plans = class_plans(plan, asked, scan=scan, rates=rates)
-        operator = operator_of(asked, scan=scan)
-        works = works_of(tuple(one.sharing for one in plans), operator, rates)
-        return Schedule(plans, works, operator, asked)
+        return Schedule(plans, operator_of(asked, scan=scan), asked, rates)
 
     def text(self) -> str:
         """All of it, for people."""
@@ -110,12 +108,13 @@ class Schedule:
     def costs(self, plan: ClassPlan) -> dict[str, Fraction | None]:
         """What every method costs per unit; None where its plan would take too long to find."""
         found: dict[str, Fraction | None] = {}
+        classes = tuple(one.sharing for one in self.plans)
+        works = works_of(classes, self.operator, self.rates, apart=False)[plan.sharing.identity]
         for method in METHODS:
             if method == plan.method and not plan.apart:
                 found[method] = plan.cost_per_unit
                 continue
             try:
-                works = self.works[plan.sharing.identity]
                 found[method] = plan_class(plan.sharing, works, method).cost_per_unit
             except PlanError:
                 found[method] = None
@@ -123,7 +122,6 @@ class Schedule:
 
     def groups(self, plan: ClassPlan) -> list[Group]:
         """The queries of a class by bound, ascending; PERIOD queries apart."""
-        works = self.works[plan.sharing.identity]
         same: dict[tuple[Micros, bool], list[int]] = {}
         for i, member in enumerate(plan.sharing.members):
             same.setdefault((member.bound, member.fixed), []).append(i)
@@ -131,7 +129,7 @@ class Schedule:
         for (bound, fixed), members in sorted(same.items()):
             cost = max(plan.levels[i] for i in members)
             if plan.apart:  # an execution answers nobody else
-                cost = max(works[i].shared for i in members) + sum(works[i].own for i in members)
+                cost = max(plan.works[i].shared for i in members) + sum(plan.works[i].own for i in members)
             found.append(Group(bound, fixed, cost, tuple(members)))
         return found
 

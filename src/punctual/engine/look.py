@@ -46,7 +46,7 @@ class Look:
         return [self._explained(statement) for statement in self.explain_statements]
 
     def _rides(self) -> list[Ride]:
-        return Rides(self.timing.plans, self.timing.asked, self.timing.operator, {}).all()
+        return Rides(self.timing.plans, self.timing.asked, self.timing.operator, self.timing.rates).all()
 
     def _explained(self, statement: Explain) -> str:
         match statement.kind:

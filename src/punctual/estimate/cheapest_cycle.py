@@ -36,6 +36,8 @@ import numpy as np
 from punctual.kernel.cadence import I64, UNKNOWN, plateaus, runs_inside
 
 MOST_PLATEAUS = 20_000
+MOST_RUNS = 1_000_000
+"""A cycle of more runs than this is not written down."""
 MOST_PAIRS = 2_000_000_000
 MOST_LENGTHS = 2**20
 """Two arrays of so many costs are kept where every length of a gap has one."""
@@ -96,6 +98,8 @@ def runs_of_cycle(
     upper = _unpeeled(bounds[peeled:], [cost - base for cost in costs[peeled:]], length, most_plateaus)
     if upper is None or not peeled:
         return upper
+    if upper[0][-1] // bounds[0] > MOST_RUNS:
+        return None
     times = np.arange(bounds[0], upper[0][-1] + 1, bounds[0], dtype=np.int64)
     levels = np.zeros(times.size, np.int64)
     for level in range(1, peeled):
@@ -125,6 +129,8 @@ def _unpeeled(
     if not ends.size:
         return None
     last = int(ends[_cheapest(ends, values, whole[-1])]) if length is None else length // unit
+    if last // units[0] > MOST_RUNS:
+        return None
     times, levels = runs_inside(limits, prices, ends, values, last)
     return np.append(times, last) * unit, np.append(levels, len(bounds) - 1)
 

@@ -61,6 +61,7 @@ class ClassPlan:
     ----------
     method : as used; ``conservative`` with ``apart`` where every query keeps its own bound
     unit_us : every instant is a multiple of it
+    works : what an execution of each member costs, on panes as this plan cuts them
     levels : what an execution of each member costs, with all that it answers
     runs : the dearest first
     answered_by : for each member, the places of the runs that answer it; they are neighbours
@@ -72,6 +73,7 @@ class ClassPlan:
     apart: bool
     why: str
     unit_us: Micros
+    works: tuple[Work, ...]
     levels: tuple[Fraction, ...]
     runs: tuple[PlannedRun, ...]
     answered_by: tuple[range, ...]
@@ -83,8 +85,12 @@ class ClassPlan:
         return {m.query: m.bound if self.apart or m.fixed else self.unit_us for m in self.sharing.members}
 
 
-def plan_class(sharing: SharingClass, works: Sequence[Work], method: CadenceMethod) -> ClassPlan:
+def plan_class(
+    sharing: SharingClass, works: Sequence[Work], method: CadenceMethod, apart: Sequence[Work] | None = None
+) -> ClassPlan:
     """The plan of a class whose members' work is ``works``.
+
+    ``apart`` is their work where every query keeps its own bound: panes are coarser there (by default the same).
 
     Raises
     ------
@@ -92,21 +98,20 @@ def plan_class(sharing: SharingClass, works: Sequence[Work], method: CadenceMeth
         ``plan.cadence-too-fine``, where ``exact`` was asked for and would take too long.
     """
     problem = _Problem(sharing, works)
+    alone = _Problem(sharing, works if apart is None else apart)
     if not problem.bounded:
-        return problem.own_bounds("PERIOD instants are where they are")
+        return alone.own_bounds("PERIOD instants are where they are")
     if method != "auto":
         return problem.planned(method, f"SET cadence = {method}")
-    own = problem.own_bounds("")
     if len({member.bound for member in sharing.members}) == 1:
-        return problem.own_bounds("nobody else of its class runs at other times")
+        return alone.own_bounds("nobody else of its class runs at other times")
     if not any(work.shared for work in works):
-        return problem.own_bounds(
+        return alone.own_bounds(
             "running sooner to share saves nothing: an execution costs its answers, and no less when they share it"
         )
     best = problem.fastest()
-    if best.cost_per_unit < own.cost_per_unit:
-        return best
-    return problem.own_bounds("running sooner to share saves nothing: the answers given too early cost more")
+    own = alone.own_bounds("running sooner to share saves nothing: what is gained costs more in panes and answers")
+    return best if best.cost_per_unit < own.cost_per_unit else own
 
 
 class _Problem:
@@ -146,10 +151,10 @@ class _Problem:
         bounds = [group.bound for group in self.levels]
         if len(bounds) <= FAST_GROUPS and max(bounds) <= FAST_UNITS:
             try:
-                return self.planned("exact", "exact: no plan is cheaper")
+                return self.planned("exact", "around PERIOD instants" if self.fixed else "no plan is cheaper")
             except PlanError:
                 pass
-        return self.planned("greedy", "greedy: the exact plan of so many or so fine bounds would take too long")
+        return self.planned("greedy", "the exact plan of so many or so fine bounds would take too long to find")
 
     def planned(self, method: Method, why: str) -> ClassPlan:
         """The plan by one of the methods."""
@@ -273,8 +278,9 @@ class _Problem:
     ) -> ClassPlan:
         levels = tuple(group.cost for group in self.levels)
         return ClassPlan(
-            self.sharing, method, apart, why, self.unit, levels, tuple(runs), answered_by, cost, self.lower_bound
-        )
+            self.sharing, method, apart, why, self.unit, tuple(self.works), levels, tuple(runs), answered_by, cost,
+            self.lower_bound,
+        )  # fmt: skip
 
 
 def _only(place: int) -> range:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
@@ -27,26 +27,33 @@ def class_plans(
     ``scan`` says whether windows are merged by scans (``SET window_merge = scan``); ``rates`` are what merges and
     answers of a class (by its identity) were measured to cost.
     """
-    classes = sharing_classes(plan)
-    operator = operator_of(method, scan=scan)
-    works = works_of(classes, operator, rates or {})
-    return tuple(plan_class(sharing, works[sharing.identity], method) for sharing in classes)
+    return plans_of(sharing_classes(plan), method, operator_of(method, scan=scan), rates or {})
+
+
+def plans_of(
+    classes: Sequence[SharingClass], method: CadenceMethod, operator: Operator, rates: Mapping[str, Rates]
+) -> tuple[ClassPlan, ...]:
+    """The plan of each of these classes."""
+    together = works_of(classes, operator, rates, apart=False)
+    apart = works_of(classes, operator, rates, apart=True)
+    return tuple(plan_class(one, together[one.identity], method, apart[one.identity]) for one in classes)
 
 
 def works_of(
-    classes: tuple[SharingClass, ...], operator: Operator, rates: Mapping[str, Rates]
+    classes: Sequence[SharingClass], operator: Operator, rates: Mapping[str, Rates], *, apart: bool
 ) -> dict[str, tuple[Work, ...]]:
-    """What an execution of each member of each class costs, if every class ran on its lattice."""
+    """What an execution of each member of each class costs, if every class ran on its lattice, or ``apart``: every
+    query at its own bound."""
     windows: dict[int, set[tuple[Micros, Micros]]] = {}
     for sharing in classes:
         lattice = unit_of(member.bound for member in sharing.members)
-        windows.setdefault(sharing.unit, set()).update((member.range_us, lattice) for member in sharing.members)
-    edges = {unit: sorted(some) for unit, some in windows.items()}
+        edges = ((member.range_us, member.bound if apart else lattice) for member in sharing.members)
+        windows.setdefault(sharing.unit, set()).update(edges)
     found: dict[str, tuple[Work, ...]] = {}
     for sharing in classes:
         rate = rates.get(sharing.identity, MODELLED)
         panes = [1] * len(sharing.members)  # a fold costs the same however many panes there are
         if operator == "scan":
-            panes = panes_by_density(edges[sharing.unit], [member.range_us for member in sharing.members])
+            panes = panes_by_density(sorted(windows[sharing.unit]), [member.range_us for member in sharing.members])
         found[sharing.identity] = tuple(window_work(count, operator, rate) for count in panes)
     return found

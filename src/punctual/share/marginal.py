@@ -7,7 +7,8 @@ it less what it would cost without it, both planned anew. A shorter bound keeps 
 never asks for a longer one: it names a bound of the class at which somebody dearer runs already.
 
 Why it is fast enough: a query that another one with the same or a shorter bound outdoes in cost adds nothing under the
-methods that combine them, so only those that head a stair of the combination rule are planned without.
+methods that combine them, unless panes are finer because of it; so only those that head a stair of the combination
+rule, and those that refine panes, are planned without.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fractions import Fraction
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
 from punctual.estimate.window_work import Operator, Rates
-from punctual.share.cadence import Group
+from punctual.share.cadence import Group, unit_of
 from punctual.share.cadence.groups import combined
 from punctual.share.class_plan import ClassPlan, plan_class
 from punctual.share.class_plans import works_of
@@ -29,6 +30,7 @@ MOST_CANDIDATES = 8
 """So many shorter bounds are tried for a suggestion, the longest first."""
 WORTH_SAYING = Fraction(1, 1000)
 """Savings below this share of the stream's work are not worth a suggestion."""
+FEW_MEMBERS = 50
 ABSORBING: tuple[str, ...] = ("exact", "greedy", "aggressive")
 """Methods in which a query that is outdone by another one costs nothing of its own."""
 
@@ -73,7 +75,6 @@ class Rides:
         self._method = method
         self._operator = operator
         self._rates = rates
-        self._works = works_of(tuple(plan.sharing for plan in plans), operator, rates)
         self._stream_work: dict[str, Fraction] = {}
         for plan in plans:
             stream = plan.sharing.stream
@@ -96,25 +97,26 @@ class Rides:
 
     def _marginal(self, plan: ClassPlan, i: int) -> Fraction:
         members = plan.sharing.members
-        if plan.apart:
-            return self._apart_marginal(plan, i)
-        if plan.method in ABSORBING and not members[i].fixed and not self._heads_a_stair(plan, i):
+        if plan.apart and not any(work.shared for work in plan.works):
+            return plan.works[i].own / members[i].bound  # its answers, and nobody runs otherwise without it
+        # Under auto the others might keep their own bounds without it: looked for where that takes no time.
+        quick = self._method != "auto" or len(members) > FEW_MEMBERS
+        if quick and plan.method in ABSORBING and not members[i].fixed and self._is_absorbed(plan, i):
             return Fraction(0)
         rest = tuple(member for place, member in enumerate(members) if place != i)
         return _rate(plan) - (self._rate_with(plan.sharing, rest) if rest else Fraction(0))
 
-    def _apart_marginal(self, plan: ClassPlan, i: int) -> Fraction:
-        """Where everybody keeps his bound, the others would too."""
-        works = self._works[plan.sharing.identity]
-        bound = plan.sharing.members[i].bound
-        same = [w.shared for place, w in enumerate(works) if place != i and plan.sharing.members[place].bound == bound]
-        return (works[i].own + max(Fraction(0), works[i].shared - max(same, default=Fraction(0)))) / bound
-
-    @staticmethod
-    def _heads_a_stair(plan: ClassPlan, i: int) -> bool:
-        groups = [Group(m.bound, level) for m, level in zip(plan.sharing.members, plan.levels)]
-        twins = [j for j, group in enumerate(groups) if group == groups[i]]
-        return len(twins) == 1 and i in {block.index for block in combined(groups)}
+    def _is_absorbed(self, plan: ClassPlan, i: int) -> bool:
+        """Whether the class would run at the same instants and on the same panes without the query."""
+        members = plan.sharing.members
+        rest = [member for place, member in enumerate(members) if place != i]
+        if not rest or plan.works[i].own or unit_of(member.bound for member in rest) != plan.unit_us:
+            return False
+        residue = members[i].range_us % plan.unit_us
+        if residue and all(member.range_us % plan.unit_us != residue for member in rest):
+            return False  # panes are cut where its windows begin
+        groups = [Group(m.bound, level) for m, level in zip(members, plan.levels)]
+        return groups.count(groups[i]) > 1 or i not in {block.index for block in combined(groups)}
 
     def _suggestion(self, plan: ClassPlan, i: int) -> Suggestion | None:
         """The shorter bound that saves most."""
@@ -144,9 +146,10 @@ class Rides:
     def _rate_with(self, sharing: SharingClass, members: tuple[Member, ...]) -> Fraction:
         """What the class would cost per microsecond with these members, planned anew."""
         changed = replace(sharing, members=members)
-        others = tuple(p.sharing for p in self._plans.values() if p.sharing.identity != sharing.identity)
-        works = works_of((*others, changed), self._operator, self._rates)[sharing.identity]
-        return _rate(plan_class(changed, works, self._method))
+        others = [p.sharing for p in self._plans.values() if p.sharing.unit == sharing.unit and p.sharing != sharing]
+        together = works_of([changed, *others], self._operator, self._rates, apart=False)[sharing.identity]
+        apart = works_of([changed, *others], self._operator, self._rates, apart=True)[sharing.identity]
+        return _rate(plan_class(changed, together, self._method, apart))
 
 
 def _rate(plan: ClassPlan) -> Fraction:

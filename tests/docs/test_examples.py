@@ -1,0 +1,95 @@
+"""The programs under examples/ compile without a JVM, run to their end on Spark, and answer what their data says."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from punctual.cli.main import main
+from punctual.clock import SECOND, iso
+from punctual.engine.look import look_at
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+PROGRAMS = sorted(EXAMPLES.glob("*.sql"))
+MINUTE = 60 * SECOND
+WINDOWS = {"q1": (10, 2), "q2": (5, 2), "q3": (6, 2), "q4": (15, 3), "q5": (12, 3), "q6": (20, 5), "q7": (30, 5)}
+"""Range and bound in minutes of the queries of ``cadence.sql``, as the paper has them."""
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_an_example_can_be_planned(program: Path) -> None:
+    look = look_at(program.read_text(), str(EXAMPLES), {}, judge=False)
+    assert look.catalog.queries
+    assert look.sharing()
+    assert look.schedule()
+
+
+def test_the_seven_queries_are_the_published_ones() -> None:
+    (only,) = look_at((EXAMPLES / "cadence.sql").read_text(), str(EXAMPLES), {}, judge=False).timing.plans
+    found = {m.query: (m.range_us // MINUTE, m.bound // MINUTE) for m in only.sharing.members}
+    assert found == WINDOWS
+    assert sorted(only.levels) == [4, 5, 9, 11, 14, 19, 29]
+    assert only.method == "exact"
+
+
+def run(program: str, out: Path) -> dict[str, list[dict[str, Any]]]:
+    assert main(["run", str(EXAMPLES / program), "--once", "--out", str(out)]) == 0
+    return {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in out.glob("*.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def trades() -> pa.Table:
+    """The rows, with their time in microseconds."""
+    table = pa.concat_tables(pq.read_table(path) for path in sorted((EXAMPLES / "data" / "trades").glob("*.parquet")))
+    return table.append_column("us", table["time"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+
+
+def inside(trades: pa.Table, since: int, at: int) -> pa.Table:
+    return trades.filter(pc.and_(pc.greater(trades["us"], since), pc.less_equal(trades["us"], at)))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_cadence(tmp_path: Path, trades: pa.Table) -> None:
+    """Every answer is right for its own instant, and the instants are those of the cheapest plan: 2, 4, 5 of 5."""
+    answers = run("cadence.sql", tmp_path)
+    assert set(answers) == set(WINDOWS)
+    first, last = pc.min(trades["us"]).as_py(), pc.max(trades["us"]).as_py()
+    for name, (range_min, bound) in WINDOWS.items():
+        due = {2: {2, 4, 5}, 3: {2, 5}, 5: {5}}[bound]
+        minutes = range(-(-first // MINUTE), last // MINUTE + 1)
+        instants = [minute for minute in minutes if (minute % 5 or 5) in due]
+        assert [answer["at"] for answer in answers[name]] == [iso(minute * MINUTE) for minute in instants]
+        assert all(later - earlier <= bound for earlier, later in pairwise(instants))
+        for answer, minute in zip(answers[name], instants):
+            rows = inside(trades, (minute - range_min) * MINUTE, minute * MINUTE)
+            highest = rows.group_by("symbol").aggregate([("price", "max")]).sort_by("symbol").to_pylist()
+            expected = [{"symbol": row["symbol"], "high": row["price_max"]} for row in highest]
+            if name == "q4":
+                expected = sorted(expected, key=lambda row: -row["high"])[:1]
+            assert answer["rows"] == expected
+            label = {2: "180s", 4: "120s", 5: "300s"}[minute % 5 or 5]
+            assert answer["execution"].startswith(f"trades/{label}#")
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_trades(tmp_path: Path, trades: pa.Table) -> None:
+    answers = run("trades.sql", tmp_path)
+    assert set(answers) == {"vwap", "ranges", "blocks", "sizes"}
+    assert all(answers.values())
+    first, last = pc.min(trades["us"]).as_py(), pc.max(trades["us"]).as_py()
+    minutes = range(-(-first // MINUTE), last // MINUTE + 1)
+    assert [answer["at"] for answer in answers["vwap"]] == [iso(minute * MINUTE) for minute in minutes]
+    for answer, minute in zip(answers["vwap"], minutes):
+        rows = inside(trades, (minute - 5) * MINUTE, minute * MINUTE)
+        counts = rows.group_by("symbol").aggregate([("price", "count")]).sort_by("symbol").to_pylist()
+        found = [(row["symbol"], row["trades"]) for row in answer["rows"]]
+        assert found == [(row["symbol"], row["price_count"]) for row in counts]
