@@ -75,8 +75,11 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     if ride.suggestion is not None:
         said = ride.suggestion
         word = "FREQUENCY" if "FREQUENCY" in reader.query.text.upper() else "SLIDE"
+        shorter, longer = duration_text(said.bound), duration_text(reader.query.cadence.us)
+        if shorter.split()[1].rstrip("S") == longer.split()[1].rstrip("S"):
+            longer = longer.split()[0]
         parts.append(
-            f"{word} {duration_text(said.bound)} instead of {duration_text(reader.query.cadence.us)} "
+            f"{word} {shorter} instead of {longer} "
             f"rides on {said.rides_on}: -{100 * float(said.saving):.1f} % of the stream's {work}"
         )
     return _line(ride.query, " · ".join(parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -61,6 +62,7 @@ def same_meaning(key: str, other: str) -> bool:
     return key.partition("-")[2] == other.partition("-")[2]
 
 
+@lru_cache(maxsize=16_384)
 def query_key(query: WindowQuery) -> str:
     """What decides a query's answers; its place and layout in the program's text do not."""
     bare = replace(

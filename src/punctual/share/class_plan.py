@@ -21,6 +21,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
@@ -53,19 +54,18 @@ class PlannedRun:
     anchored: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClassPlan:
-    """A plan of one class.
+    """A plan of one class. What it costs is computed when it is asked for: an engine that plans may never ask.
 
     Attributes
     ----------
     method : as used; ``conservative`` with ``apart`` where every query keeps its own bound
     unit_us : every instant is a multiple of it
     works : what an execution of each member costs, on panes as this plan cuts them
-    levels : what an execution of each member costs, with all that it answers
     runs : the dearest first
     answered_by : for each member, the places of the runs that answer it; they are neighbours
-    cost_per_unit, lower_bound : per unit of time; no plan that keeps the bounds costs less than ``lower_bound``
+    planned_cost : what the method says it costs per unit; None for own bounds
     """
 
     sharing: SharingClass
@@ -74,15 +74,41 @@ class ClassPlan:
     why: str
     unit_us: Micros
     works: tuple[Work, ...]
-    levels: tuple[Fraction, ...]
     runs: tuple[PlannedRun, ...]
     answered_by: tuple[range, ...]
-    cost_per_unit: Fraction
-    lower_bound: Fraction
+    planned_cost: Fraction | None
 
     def steps(self) -> dict[str, Micros]:
         """By query, of what all its instants are multiples if the plan's cycles start at 1970."""
         return {m.query: m.bound if self.apart or m.fixed else self.unit_us for m in self.sharing.members}
+
+    @cached_property
+    def levels(self) -> tuple[Fraction, ...]:
+        """What an execution of each member costs, with all that it answers where the dearest answers the rest."""
+        return tuple(group.cost for group in fold_finishing(self._bare))
+
+    @cached_property
+    def cost_per_unit(self) -> Fraction:
+        """Per unit of time."""
+        if self.planned_cost is not None:
+            return self.planned_cost
+        shared = [(self.works[run.member].shared, run.step) for run in self.runs]
+        return rate_of([*shared, *((own, group.bound) for group, own in self._bare)])
+
+    @cached_property
+    def lower_bound(self) -> Fraction:
+        """No plan that keeps the bounds costs less per unit."""
+        answers = rate_of((own, group.bound) for group, own in self._bare)
+        return least_rate(combined([group for group, _own in self._bare])) + answers
+
+    @property
+    def _bare(self) -> list[tuple[Group, Fraction]]:
+        return bare_groups(self.sharing.members, self.works, self.unit_us)
+
+
+def bare_groups(members: Sequence[Member], works: Sequence[Work], unit: Micros) -> list[tuple[Group, Fraction]]:
+    """A group for every member, with what it shares as its cost, and beside it what finishing its answer costs."""
+    return [(Group(member.bound // unit, work.shared), work.own) for member, work in zip(members, works)]
 
 
 def plan_class(
@@ -119,36 +145,36 @@ class _Problem:
 
     def __init__(self, sharing: SharingClass, works: Sequence[Work]) -> None:
         self.sharing = sharing
-        self.works = works
+        self.works = tuple(works)
         self.members: tuple[Member, ...] = sharing.members
         self.unit = unit_of(member.bound for member in self.members)
-        bounds = [member.bound // self.unit for member in self.members]
-        bare = [(Group(bound, work.shared), work.own) for bound, work in zip(bounds, works)]
-        self.levels = fold_finishing(bare)
-        self.shared = tuple(group for group, _own in bare)
         self.bounded = [i for i, member in enumerate(self.members) if not member.fixed]
         self.fixed = [i for i, member in enumerate(self.members) if member.fixed]
-        answers = rate_of(zip((work.own for work in works), bounds))
-        self.lower_bound = least_rate(combined(self.shared)) + answers
+
+    @cached_property
+    def levels(self) -> tuple[Group, ...]:
+        return fold_finishing(bare_groups(self.members, self.works, self.unit))
+
+    @cached_property
+    def shared(self) -> tuple[Group, ...]:
+        return tuple(group for group, _own in bare_groups(self.members, self.works, self.unit))
 
     def own_bounds(self, why: str) -> ClassPlan:
         """Every query at the multiples of its bound; those of one bound together."""
         dearest: dict[int, int] = {}
-        for i, group in enumerate(self.levels):
-            best = dearest.setdefault(group.bound, i)
+        for i, member in enumerate(self.members):
+            best = dearest.setdefault(member.bound, i)
             if self.works[i].shared > self.works[best].shared:
-                dearest[group.bound] = i
-        runs = [PlannedRun(i, bound, (0,), anchored=False) for bound, i in dearest.items()]
+                dearest[member.bound] = i
+        runs = [PlannedRun(i, bound // self.unit, (0,), anchored=False) for bound, i in dearest.items()]
         runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
-        place = {run.step: _only(number) for number, run in enumerate(runs)}
-        shared = [(self.works[run.member].shared, run.step) for run in runs]
-        cost = rate_of([*shared, *((work.own, group.bound) for work, group in zip(self.works, self.levels))])
-        by_member = tuple(place[group.bound] for group in self.levels)
-        return self._result("conservative", why, runs, by_member, cost, apart=True)
+        place = {run.step * self.unit: _only(number) for number, run in enumerate(runs)}
+        by_member = tuple(place[member.bound] for member in self.members)
+        return self._result("conservative", why, runs, by_member, None, apart=True)
 
     def fastest(self) -> ClassPlan:
         """The exact plan where it is found fast, else the greedy one."""
-        bounds = [group.bound for group in self.levels]
+        bounds = [member.bound // self.unit for member in self.members]
         if len(bounds) <= FAST_GROUPS and max(bounds) <= FAST_UNITS:
             try:
                 return self.planned("exact", "around PERIOD instants" if self.fixed else "no plan is cheaper")
@@ -272,15 +298,11 @@ class _Problem:
         why: str,
         runs: Sequence[PlannedRun],
         answered_by: tuple[range, ...],
-        cost: Fraction,
+        cost: Fraction | None,
         *,
         apart: bool = False,
     ) -> ClassPlan:
-        levels = tuple(group.cost for group in self.levels)
-        return ClassPlan(
-            self.sharing, method, apart, why, self.unit, tuple(self.works), levels, tuple(runs), answered_by, cost,
-            self.lower_bound,
-        )  # fmt: skip
+        return ClassPlan(self.sharing, method, apart, why, self.unit, self.works, tuple(runs), answered_by, cost)
 
 
 def _only(place: int) -> range:

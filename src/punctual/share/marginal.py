@@ -122,7 +122,7 @@ class Rides:
         """The shorter bound that saves most."""
         members = plan.sharing.members
         work = self._stream_work[plan.sharing.stream]
-        if plan.apart or not work:
+        if not work or not any(one.shared for one in plan.works):
             return None
         dearer: dict[Micros, int] = {}
         for place, member in enumerate(members):
