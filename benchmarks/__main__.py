@@ -17,7 +17,11 @@ NAMES = (
     "replay_overhead",
     "startup_and_memory",
     "duckdb_loop",
-    "cadence_planner", "overload",
+    "cadence_planner",
+    "cadence_engine",
+    "golab_traffic",
+    "overload",
+    "overload_engine",
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
+from punctual.engine.status import read_status
 from punctual.share.cadence import METHODS, Group, plan
 from tests.inprocess.backend import InProcess
 
@@ -129,6 +130,18 @@ def test_the_exact_plan_is_kept_to(tmp_path: Path) -> None:
     assert len({name for names in named.values() for name in names}) == len(named)
     labels = {at % cycle // SECOND: next(iter(names)).split("#")[0] for at, names in named.items()}
     assert labels == {second: ("s/2s", "s/3s", "s/5s")[group] for second, group in ran.items()}
+
+
+def test_the_plan_is_in_the_status(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"cadence": "greedy"})
+    program.add("a", 10, 2)
+    program.add("b", 30, 5)
+    program.feed(20)
+    program.add("c", 20, 4)
+    before, after = read_status(str(tmp_path))["cadence"]
+    assert (before["method"], before["since"], before["queries"]) == ("greedy", None, 2)
+    assert (after["method"], after["queries"]) == ("greedy", 3)
+    assert after["since"] > iso(START + 17 * SECOND)
 
 
 def test_left_to_itself_every_query_keeps_its_bound(tmp_path: Path) -> None:

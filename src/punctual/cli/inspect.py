@@ -31,6 +31,11 @@ def status(arguments: argparse.Namespace) -> int:
     for name, query in found["queries"].items():
         queries.add_row(Text(name), query["status"])
     console.print(queries)
+    if found["cadence"]:
+        plans = Table("cadence plan", "queries", "groups that run", "since", box=None, pad_edge=False)
+        for plan in found["cadence"]:
+            plans.add_row(plan["method"], f"{plan['queries']:,}", f"{plan['runs']:,}", plan["since"] or "the start")
+        console.print(plans)
     for query in found["queries"].values():
         if query["reason"]:
             console.print(Text("\n" + query["reason"]), soft_wrap=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from punctual.clock import iso
+from punctual.engine.cadences import Cadences
 from punctual.engine.progress import Progress
 from punctual.engine.state import ProgramState
 from punctual.ports.storage import PosixFiles
@@ -47,6 +48,18 @@ def read_status(directory: str) -> dict[str, Any]:
             }
             for name, query in program.queries.items()
         },
+        "cadence": [
+            {
+                "class": epoch.identity,
+                "method": epoch.method,
+                "why": epoch.why,
+                "since": None if epoch.handed_by is None else iso(epoch.since),
+                "queries": len(epoch.seats),
+                "runs": len(epoch.runs),
+            }
+            for several in Cadences(store.journal).epochs.values()
+            for epoch in several
+        ],
         "answer_records": store.answers.position,
         "bytes": _bytes(directory),
     }
