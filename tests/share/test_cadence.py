@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.errors import InternalError
+from punctual.errors import PlanError
 from punctual.estimate.dearest_due import Multiples, coprime_base, rate_of_dearest_due
 from punctual.share.cadence import METHODS, Cadence, Group, Method, fold_finishing, plan, unit_of
 from punctual.share.cadence.hybrid import MOST_CUT
@@ -235,16 +235,16 @@ def test_finishing_is_folded_into_the_levels() -> None:
 def test_units() -> None:
     assert unit_of([90_000_000, 60_000_000]) == 30_000_000
     assert unit_of(iter([7])) == 7
-    with pytest.raises(InternalError):
+    with pytest.raises(PlanError):
         unit_of([])
 
 
 @pytest.mark.parametrize(("bound", "cost"), [(0, 1), (-3, 1), (1, -1), (1, inf), (1, nan)])
 def test_groups_that_cannot_be(bound: int, cost: float) -> None:
-    with pytest.raises(InternalError):
+    with pytest.raises(PlanError):
         Group(bound, cost)
 
 
 def test_a_cadence_needs_groups() -> None:
-    with pytest.raises(InternalError):
+    with pytest.raises(PlanError):
         plan([], "exact")

@@ -8,13 +8,14 @@ without rounding.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import gcd, isfinite
 
-from punctual.errors import InternalError
+from punctual.errors import PlanError
 
 Cost = int | float | Fraction
 """A float stands for the number that it is exactly."""
@@ -32,11 +33,16 @@ class Group:
     cost: Fraction
 
     def __init__(self, bound: int, cost: Cost) -> None:
-        if bound < 1:
-            raise InternalError(f"a bound of {bound} units is not positive")
+        whole = operator.index(bound) if hasattr(bound, "__index__") else 0
+        if whole < 1:
+            raise PlanError(
+                "plan.bad-group",
+                f"{bound!r} is not a bound",
+                hint="give whole units, at least 1; unit_of finds the unit of durations",
+            )
         if not isfinite(cost) or cost < 0:
-            raise InternalError(f"{cost} is not the cost of an execution")
-        object.__setattr__(self, "bound", bound)
+            raise PlanError("plan.bad-group", f"{cost} is not a cost", hint="give a finite number that is not negative")
+        object.__setattr__(self, "bound", whole)
         object.__setattr__(self, "cost", Fraction(cost))
 
 
@@ -58,7 +64,7 @@ def unit_of(durations_us: Iterable[int]) -> int:
     """
     unit = reduce(gcd, durations_us, 0)
     if unit <= 0:
-        raise InternalError("no duration, or none above zero, has no unit")
+        raise PlanError("plan.bad-group", "there is no unit of no durations, or of none above zero")
     return unit
 
 

@@ -28,7 +28,7 @@ from typing import get_args
 
 import numpy as np
 
-from punctual.errors import InternalError, PlanError
+from punctual.errors import PlanError
 from punctual.estimate.cheapest_cycle import cheapest_cycle
 from punctual.estimate.dearest_due import rate_of_dearest_due
 from punctual.share.cadence.cadence import Cadence, Listed, Method, when_due
@@ -62,7 +62,9 @@ def plan(groups: Sequence[Group], method: Method) -> Cadence:
     [(2, 1), (4, 0), (5, 2)]
     """
     if not groups:
-        raise InternalError("a cadence without groups was planned")
+        raise PlanError("plan.no-groups", "there is nothing to plan: no group was given")
+    if method not in METHODS:
+        raise PlanError("plan.unknown-method", f'there is no method "{method}"', hint=f"one of {', '.join(METHODS)}")
     stairs = combined(groups)
     least = least_rate(stairs)
     if method == "exact":
