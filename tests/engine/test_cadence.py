@@ -197,6 +197,22 @@ def test_a_restart_changes_nothing(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path / "a", restarting=False) == run(tmp_path / "b", restarting=True)
 
 
+@pytest.mark.parametrize("method", ["auto", "exact"])
+@pytest.mark.parametrize("first", ["on", "off"])
+def test_sharing_changed_between_runs(tmp_path: Path, method: str, first: str) -> None:
+    """Cells are of other units then: what they cannot cover is said to be incomplete, and no bound is exceeded."""
+    program = Program(tmp_path, {"cadence": method, "sharing": first})
+    for name, range_s, bound_s in [("a", 10, 2), ("b", 30, 5), ("c", 20, 4)]:
+        program.add(name, range_s, bound_s)
+    program.feed(60)
+    program.restart(sharing="off" if first == "on" else "on")
+    program.feed(90)
+    answers = program.check()
+    for some in answers.values():
+        assert any(not row["complete"] for row in some)
+        assert some[-1]["complete"]
+
+
 def test_a_query_that_came_later_rides_with_the_others(tmp_path: Path) -> None:
     program = Program(tmp_path, {"cadence": "exact"})
     program.add("a", 10, 2)

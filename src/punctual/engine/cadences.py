@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
@@ -101,7 +101,7 @@ class Cadences:
         epochs: dict[str, tuple[Epoch, ...]] = {}
         for one in plans:
             stream = progress.get(one.sharing.stream.lower(), Progress())
-            before = self._epochs.get(one.sharing.identity, ())
+            before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
             after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
             if settled:
                 after = tuple(
@@ -115,6 +115,17 @@ class Cadences:
         classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
         works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
         return Timing(epochs, tables, steps, classes, works)
+
+    def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[Epoch, ...]:
+        """The epochs of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
+        mine = {keys[member.query] for member in plan.sharing.members}
+        found = [
+            replace(epoch, identity=plan.sharing.identity, seats=seats)
+            for several in self._epochs.values()
+            for epoch in several
+            if (seats := {key: seat for key, seat in epoch.seats.items() if key in mine})
+        ]
+        return tuple(sorted(found, key=lambda epoch: epoch.since))
 
     def _with(
         self,

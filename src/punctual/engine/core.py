@@ -16,7 +16,6 @@ from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import Answering
 from punctual.engine.cadences import Cadences, Timing, own_bounds
-from punctual.engine.carry import continued, covered_from
 from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
 from punctual.engine.memory import Memory
@@ -24,8 +23,9 @@ from punctual.engine.passes import Asked, without
 from punctual.engine.progress import Progress
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
+from punctual.engine.registration import registered
 from punctual.engine.standing import Standing, query_key, stand
-from punctual.engine.state import ProgramState, QueryState
+from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
 from punctual.errors import FeedError
 from punctual.estimate.window_work import Rates
@@ -141,30 +141,10 @@ class Core:
 
     def _register(self) -> None:
         """Record which queries stand, since when, and from where their windows are covered."""
-        queries: dict[str, QueryState] = {}
-        for query in self.standing.catalog.queries.values():
-            known = self.program.queries.get(query.name)
-            key = query_key(query)
-            queries[query.name] = known if known is not None and known.key == key else self._added(query, key)
-        plan = self.standing.plan
-        named = {self.standing.unit_key(i): unit for i, unit in enumerate(plan.units)}
-        places = {self.standing.unit_place(i): (self.standing.unit_key(i), unit) for i, unit in enumerate(plan.units)}
-        forms = continued(self.program.forms, places, lambda unit: self.progress[unit.stream.lower()].greatest)
-        program = ProgramState(self.program.number, queries, {**self.program.units, **named}, forms)
+        program = registered(self.standing, self.program, self.progress)
         if self.program.number == 0 or program != self.program:
             self.program = replace(program, number=self.program.number + 1)
             self.store.save_program(self.program.number, self.program.to_json())
-
-    def _added(self, query: WindowQuery, key: str) -> QueryState:
-        """A query that is new here answers instants after what is complete now."""
-        progress = self.progress[query.stream.lower()]
-        reader = next(r for r in self.standing.plan.readers if r.query.name == query.name)
-        forms = self.program.forms.get(self.standing.unit_place(reader.unit), ())
-        former = [(self.program.units[name], since) for name, since in forms]
-        unit = self.standing.plan.units[reader.unit]
-        return QueryState(
-            key, progress.through, covered_from(reader, unit, former, progress.through, progress.greatest)
-        )
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""

@@ -214,7 +214,10 @@ class _Problem:
                     answered[some[position]] = _only(len(runs))
                     cost += self.works[some[position]].own / step
                 runs.append(PlannedRun(some[block_index], step, (0,), anchored=False))
-        return self._result(method, why, runs, tuple(answered[i] for i in range(len(self.members))), cost)
+        order = sorted(range(len(runs)), key=lambda place: -self.works[runs[place].member].shared)
+        moved = {place: _only(new) for new, place in enumerate(order)}
+        by_member = tuple(moved[answered[i].start] for i in range(len(self.members)))
+        return self._result(method, why, [runs[place] for place in order], by_member, cost)
 
     # -- exact and greedy, with PERIOD instants as free rides ---------------------------------------------
 
