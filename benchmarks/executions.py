@@ -1,0 +1,176 @@
+"""What each execution of a real engine costs: merges counted, CPU seconds taken.
+
+A pass of the engine is watched where it answers: the kernel's scan or fold, and the making of answers; not the Spark
+job that read the rows, and not the log. Two ways:
+
+* *together*, as the engine does it in a replay: one call for everything that a batch released. A scan then shares
+  whatever coincides at an instant, also among queries whose plan says that they run apart.
+* *one by one*: the same pass is cut into executions (an instant and the run that answers it), and each is a call of its
+  own, as in the papers' cost model. Answers are the same.
+
+CPU seconds are those of the driver process, all its threads; the JVM is another process and idles meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from time import process_time
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.engines import WarmBackend, prepared
+from punctual.clock import Micros
+from punctual.engine.cadences import Timing
+from punctual.engine.core import Core
+from punctual.engine.engine import Engine
+from punctual.engine.memory import Memory
+from punctual.engine.passes import Asked
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.sinks.memory import MemorySink
+from punctual.schedule.due import Listed
+from punctual.share.class_plan import ClassPlan
+from punctual.share.class_plans import class_plans
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One call: of an execution, or of a whole pass (then ``at`` is its last instant).
+
+    ``kernel`` is the part of ``cpu`` until states are merged and read; the rest makes rows and blocks of answers.
+    """
+
+    at: Micros
+    queries: tuple[str, ...]
+    answers: int
+    merges: int
+    cpu: float
+    kernel: float
+
+
+class _Metered:
+    """A memory that says how long it answered."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.scan = memory.scan
+        self.cpu = 0.0
+        self._memory = memory
+
+    def answer(self, asked: Sequence[Asked]) -> Any:
+        began = process_time()
+        answered = self._memory.answer(asked)
+        self.cpu = process_time() - began
+        return answered
+
+
+class Watched:
+    """Stands in for ``answer`` of an engine's passes; ``calls`` are in the order of time."""
+
+    def __init__(self, core: Core, *, one_by_one: bool) -> None:
+        self.calls: list[Execution] = []
+        self._one_by_one = one_by_one
+        self._answering = core.answering
+        self._answer = core.answering.answer
+        self._answering.answer = self  # type: ignore[method-assign]
+
+    def leave(self) -> None:
+        """Watch no more, and let the engine go."""
+        del self._answering.answer, self._answering, self._answer
+
+    def __call__(
+        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
+        if not asked:
+            return [], []
+        tables: dict[str, list[pa.Table]] = {}
+        metered = _Metered(memory)
+        for some in _executions(asked) if self._one_by_one else [asked]:
+            merges, began = _merges(memory), process_time()
+            blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
+            cpu = process_time() - began
+            assert not failed, failed
+            self.calls.append(
+                Execution(
+                    max(int(one.due.instants[-1]) for one in some),
+                    tuple(one.reader.query.name for one in some),
+                    sum(one.due.instants.size for one in some),
+                    _merges(memory) - merges,
+                    cpu,
+                    metered.cpu,
+                )
+            )
+            for block in blocks:
+                tables.setdefault(block.query, []).append(block.table)
+        return [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()], []
+
+
+def _merges(memory: Memory) -> int:
+    return sum(panes.merges for panes in memory._panes.values())
+
+
+def _executions(asked: list[Asked]) -> Iterator[list[Asked]]:
+    """The queries that one run answers at one instant, by instant."""
+    found: dict[tuple[Micros, str], list[Asked]] = {}
+    for one in asked:
+        due = one.due
+        for place, (at, ran) in enumerate(zip(due.instants.tolist(), due.ran.tolist())):
+            cut = slice(place, place + 1)
+            alone = replace(one, due=Listed(due.instants[cut], due.ran[cut], due.number[cut], due.runs))
+            found.setdefault((at, due.runs[ran].label), []).append(alone)
+    for which in sorted(found):
+        yield found[which]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program that ran: its plan, its calls after each tick, and its answers."""
+
+    plan: ClassPlan
+    watched: Watched
+    sink: MemorySink
+    ends: list[int] = field(default_factory=list)
+    """How many calls there were after each tick."""
+
+    @property
+    def calls(self) -> list[Execution]:
+        return self.watched.calls
+
+    def measured(self) -> list[Execution]:
+        """Calls after the first tick, which fills the windows."""
+        return self.calls[self.ends[0] :]
+
+    def tables(self, query: str) -> list[pa.Table]:
+        return [block.table for block in self.sink.blocks(query)]
+
+
+@contextmanager
+def _opened(backend: WarmBackend, program: str, *, one_by_one: bool) -> Iterator[tuple[Engine, Run]]:
+    with prepared(backend, program, files_per_tick=1) as (engine, sink):
+        core = engine._core
+        assert core is not None
+        scan = core.options.window_merge == "scan"
+        (plan,) = class_plans(core.standing.plan, core.options.cadence, scan=scan)
+        yield engine, Run(plan, Watched(core, one_by_one=one_by_one), sink)
+
+
+def run_in_turns(backend: WarmBackend, programs: Mapping[str, str], *, one_by_one: bool) -> dict[str, Run]:
+    """Run programs of one sharing class over the same files, a file of each in turn."""
+    with ExitStack() as stack:
+        opened = {
+            name: stack.enter_context(_opened(backend, program, one_by_one=one_by_one))
+            for name, program in programs.items()
+        }
+        going = True
+        while going:
+            gc.collect()  # what earlier programs left is not for a measured call to clear
+            for engine, run in opened.values():
+                going = engine.tick() is not None
+                if not going:
+                    engine.end()
+                run.ends.append(len(run.calls))
+        for _engine, run in opened.values():
+            run.watched.leave()
+    return {name: run for name, (_engine, run) in opened.items()}
