@@ -80,6 +80,9 @@ def result_type(aggregate: Aggregate, argument: pa.DataType | None) -> pa.DataTy
     Decimal128Type(decimal128(20, 2))
     """
     match aggregate.function:
+        case "top":
+            assert argument is not None
+            return pa.list_(argument)
         case "count" | "count_if" | "approx_count_distinct":
             return pa.int64()
         case "sum" | "avg" if argument is not None and pa.types.is_decimal(argument):

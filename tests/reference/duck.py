@@ -117,4 +117,7 @@ def _wrapped(node: exp.Expression) -> bool:
 
 def types_of(connection: duckdb.DuckDBPyConnection, select: str) -> list[pa.DataType]:
     """The Arrow types of a SELECT's columns; nothing is read."""
-    return [arrow_type(row[1]) for row in connection.execute(f"DESCRIBE {select}").fetchall()]
+    described = connection.execute(f"DESCRIBE {select}").fetchall()
+    if any(row[1].startswith("STRUCT") for row in described):
+        return list(connection.sql(f"SELECT * FROM ({select}) LIMIT 0").to_arrow_table().schema.types)
+    return [arrow_type(row[1]) for row in described]

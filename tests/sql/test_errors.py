@@ -45,6 +45,16 @@ QUERIES: list[tuple[str, str, str]] = [
      "rfid [RANGE 1 MINUTE SLIDE 2 SECONDS] b WHERE a.sensor = b.tag", "SLIDE 2 SECONDS"),
     ("bind.no-cadence", COUNT, WINDOW),
     ("bind.no-cadence", "SELECT count(*) FROM speed [NOW]", "[NOW]"),
+    ("bind.no-score", f"SELECT TOP 2 sensor FROM speed {WINDOW} PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.no-score", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh, lane PERIOD 1 MINUTE", "TOP 2"),
+    ("parse.syntax", f"SELECT TOP 0 sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "0"),
+    ("bind.bad-top", f"SELECT TOP 2 BY PT(1.5) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.bad-top", f"SELECT TOP 2 BY PRFE(0) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.top-and-limit", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh LIMIT 3 PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.aggregate-in-top", f"SELECT TOP 2 max(kmh) FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "max(kmh)"),
+    ("bind.aggregate-in-top", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY sum(kmh) PERIOD 1 MINUTE", "sum(kmh)"),
+    ("bind.duplicate-name", f"SELECT TOP 2 lane AS rank FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "lane"),
+    ("bind.unknown-column", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY knh PERIOD 1 MINUTE", "knh"),
     ("bind.no-probability", f"SELECT TOP 2 tag FROM rfid {WINDOW} ORDER BY strength DESC PERIOD 1 MINUTE", "TOP 2"),
     *(("bind.not-repeatable", f"SELECT max({call}) FROM speed {WINDOW} PERIOD 1 MINUTE", call) for call in (
         "rand()", "rand(42)", "random()", "randn()", "uuid()", "current_timestamp()", "current_timestamp",
@@ -128,7 +138,8 @@ PROGRAMS: list[tuple[str, str, str]] = [
 ]
 
 NOT_YET: list[tuple[str, str]] = [
-    (f"SELECT TOP 3 BY PT(0.3) sensor FROM speed {WINDOW} ORDER BY kmh DESC PERIOD 1 MINUTE", "TOP 3"),
+    (f"SELECT TOP 3 BY PT(0.3) STREAMS sensor FROM speed {WINDOW} ORDER BY kmh DESC PERIOD 1 MINUTE", "TOP 3"),
+    (f"SELECT TOP 3 sensor FROM speed {WINDOW} ORDER BY kmh DESC PERIOD 1 MINUTE STABLE 5%", "STABLE 5%"),
     ("SELECT x FROM speed MODEL (x = kmh + lane * t, y = kmh * t) FOR 60 SECONDS",
      "MODEL (x = kmh + lane * t, y = kmh * t) FOR 60 SECONDS"),
     (f"SELECT expected(kmh) FROM speed {WINDOW} PERIOD 1 MINUTE", "expected(kmh)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from punctual.clock import SECOND
-from punctual.plan.query import Bound, Period
+from punctual.plan.query import Bound, Period, Top
 from punctual.plan.relation import Column
 from punctual.plan.source import FeedSource, FileSource, RateSource
 from punctual.sql.bound import DropQuery, Explain, SetOption
@@ -122,8 +122,7 @@ def test_other_statements() -> None:
 
 @pytest.mark.parametrize("body", [
     *(f"SELECT TOP 3 {by} sensor, kmh FROM speed [RANGE 1 MINUTE] ORDER BY kmh DESC PERIOD 1 MINUTE" for by in (
-        "", "BY PK", "BY U_TOPK", "BY U_KRANKS", "BY PT(0.3)", "BY GLOBAL", "BY EXPECTED_RANK", "BY PRF(1, 0.5, -0.25)",
-        "BY PRFE(0.9)", "STREAMS", "STREAMS EXCLUSIVE", "BY PT(0.5) STREAMS EXCLUSIVE",
+        "BY PT(0.5) STREAMS", "BY PT(0.5) STREAMS EXCLUSIVE",
     )),
     "SELECT TOP 3 sensor FROM speed [RANGE 1 MINUTE] GROUP BY lane ORDER BY kmh DESC PERIOD 1 MINUTE STABLE 5%",
     "SELECT kmh FROM speed MODEL kmh = kmh + lane * t FOR 60 SECONDS SAMPLE EVERY 1 SECOND ERROR WITHIN 0.5 ON kmh",
@@ -142,3 +141,22 @@ def test_other_statements() -> None:
 def test_what_does_not_run_yet_parses_and_binds(body: str) -> None:
     found = errors(f"{DECLARED}CREATE QUERY q AS {body};")
     assert {error.code for error in found} == {"plan.not-yet"}, [error.fact for error in found]
+
+
+@pytest.mark.parametrize(("by", "semantics", "numbers"), [
+    ("", "PK", ()), ("BY PK", "PK", ()), ("BY U_TOPK", "U_TOPK", ()), ("BY U_KRANKS", "U_KRANKS", ()),
+    ("BY PT(0.3)", "PT", (0.3,)), ("BY GLOBAL", "GLOBAL", ()), ("BY EXPECTED_RANK", "EXPECTED_RANK", ()),
+    ("BY PRF(1, 0.5, -0.25)", "PRF", (1.0, 0.5, -0.25)), ("BY PRFE(0.9)", "PRFE", (0.9,)),
+    ("STREAMS", "STREAMS", ()), ("STREAMS EXCLUSIVE", "STREAMS_EXCLUSIVE", ()),
+])
+def test_rankings(by: str, semantics: str, numbers: tuple[float, ...]) -> None:
+    body = f"SELECT TOP 3 {by} sensor, kmh * 2 AS fast FROM speed [RANGE 1 MINUTE] ORDER BY fast DESC PERIOD 1 MINUTE"
+    (query,) = compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries.values()
+    assert query.top == Top(3, semantics, numbers, ascending=False)
+    (aggregate,) = query.aggregates
+    assert aggregate.parameters == (semantics, 3, 0, *numbers)
+    assert aggregate.argument is not None
+    assert aggregate.argument.startswith("named_struct('s', `kmh` * 2, 'p', ")
+    named = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
+    value = named.get(semantics, "probability")
+    assert [output.name for output in query.outputs] == ["sensor", "fast", value, "rank"]

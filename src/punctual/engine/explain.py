@@ -181,6 +181,11 @@ def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {_count(panes, 'pane', 'panes')}"
     lines = [_line(f"{label}  WindowMerge {source}  → {query.name}", about)]
     lines += [f"      where  {_comparison(c)}" for conjunction in reader.where for c in conjunction]
+    if query.top is not None:
+        numbers = ", ".join(f"{number:g}" for number in query.top.parameters)
+        by = f"{query.top.semantics}({numbers})" if numbers else query.top.semantics
+        lines.append(f"      top    {query.top.k} by {by} of {_synopsis(unit.synopses[reader.uses[0].synopsis])}")
+        return "\n".join(lines)
     lines += [f"      a{number}     {_call(unit, reader, number)}" for number in range(len(reader.uses))]
     lines += [f"      {o.name} = {_plain(o.expression)}" for o in query.outputs if o.reference is None]
     if query.having is not None:
@@ -201,6 +206,12 @@ def _call(unit: Unit, reader: Reader, number: int) -> str:
 
 
 def _synopsis(synopsis: UnitSynopsis) -> str:
+    if synopsis.kind == "world":
+        assert synopsis.argument is not None
+        score = synopsis.argument.removeprefix("named_struct('s', ").partition(", 'p', ")[0]
+        k, ascending = synopsis.parameters
+        kept = f"candidates for {k}" if k else "all rows"
+        return f"ranking({_plain(score)} {'asc' if ascending else 'desc'}, {kept})"
     argument = "" if synopsis.argument is None else _plain(synopsis.argument)
     return f"{synopsis.kind}({argument})"
 

@@ -99,12 +99,18 @@ def finish(
         listed, error = _rows(a, result, next(replies) if question is not None else [])
         rows.append(listed)
         errors.append(error)
-    return _blocks(asked, rows, errors, late, moment())
+    blocks = _blocks(asked, rows, errors, late, moment())
+    return [
+        block if a.reader.query.top is None else replace(block, table=_about_ranking(a, result, block.table))
+        for a, result, block in zip(asked, answered, blocks)
+    ]
 
 
 def _question(asked: Asked, answered: Answered) -> Question | None:
     """What Catalyst must evaluate for the query; None when its columns are keys and aggregates as they are."""
     query, types = asked.reader.query, asked.types
+    if query.top is not None:
+        return None
     expressions = [(o.expression, t) for o, t in zip(query.outputs, types.outputs) if o.reference is None]
     if query.having is not None:
         expressions.append((query.having, pa.bool_()))
@@ -151,6 +157,8 @@ def _of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.ListArray, pa.Array | None]:
     """The result rows of each answer, and what is said about their error (None: they are exact)."""
     query, types = asked.reader.query, asked.types
+    if query.top is not None:
+        return _ranked_rows(asked, answered), None
     results = iter(reply)
     outputs = [
         _of_type(_column(asked, answered, o.reference) if o.reference is not None else next(results), t)
@@ -172,6 +180,30 @@ def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.L
     struct = pa.StructArray.from_arrays(outputs, names=names)
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
     return listed, _errors(asked, answered, rows, offsets, count)
+
+
+def _ranked_rows(asked: Asked, answered: Answered) -> pa.ListArray:
+    """The rows of each ranking, group after group."""
+    query, types = asked.reader.query, asked.types
+    lists = answered.values[0].field("rows")
+    sizes = np.diff(lists.offsets.to_numpy())
+    items = lists.flatten()
+    instant = np.repeat(answered.instant.astype(np.int64), sizes)
+    offsets = np.searchsorted(instant, np.arange(asked.due.instants.size + 1)).astype(np.int32)
+    columns = [_of_type(column, t) for column, t in zip(items.flatten(), types.outputs)]
+    struct = pa.StructArray.from_arrays(columns, names=[o.name for o in query.outputs])
+    return pa.ListArray.from_arrays(pa.array(offsets), struct)
+
+
+def _about_ranking(asked: Asked, answered: Answered, table: pa.Table) -> pa.Table:
+    """What a ranking says besides: its semantics, and how many rows broke their rule."""
+    top = asked.reader.query.top
+    assert top is not None
+    rejected = answered.values[0].field("rejected").to_numpy(zero_copy_only=False)
+    counts = np.bincount(answered.instant, rejected, asked.due.instants.size).astype(np.int64)
+    return table.append_column("semantics", pa.repeat(top.semantics, table.num_rows)).append_column(
+        "rejected", pa.array(counts)
+    )
 
 
 def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SynopsisKind = Literal["rows", "count", "sum", "moments", "minimum", "maximum", "first", "last", "values", "distinct"]
+SynopsisKind = Literal[
+    "rows", "count", "sum", "moments", "minimum", "maximum", "first", "last", "values", "distinct", "world"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ SYNOPSES: dict[SynopsisKind, Laws] = {
     "last": Laws(),
     "values": Laws(invertible=True),
     "distinct": Laws(),
+    "world": Laws(),
 }
 
 
@@ -70,6 +73,8 @@ FUNCTIONS: dict[str, Function] = {
         Function("last", "last"),
     )
 }
+TOP = Function("top", "world")
+"""SELECT TOP k: it has a syntax of its own and is no name that a program can call."""
 
 ALIASES: dict[str, str] = {
     "mean": "avg",

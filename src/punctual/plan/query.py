@@ -125,6 +125,20 @@ Cadence = Period | Bound
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """A ranking over possible worlds in place of aggregates.
+
+    The query's one aggregate is ``top`` over a struct of the row: ``s`` (score), ``p`` (probability), ``r`` (rule),
+    and ``x0``, ``x1``, ... for the columns it selects; its outputs are these, then what the semantics says of each row.
+    """
+
+    k: int
+    semantics: str
+    parameters: tuple[float, ...] = ()
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WindowQuery:
     """Aggregates over one windowed stream, enriched by static tables.
 
@@ -146,5 +160,6 @@ class WindowQuery:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     deadline_us: Micros | None = None
+    top: Top | None = None
     text: str = ""
     span: Span | None = None

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from punctual.errors import BindError, PunctualError, Span
+from punctual.plan.functions import TOP
 from punctual.plan.query import Aggregate, WindowQuery
 from punctual.plan.relation import Column, Stream, Table
 from punctual.runtime.backend import Declared, Judged, QueryTypes
@@ -198,6 +199,8 @@ def call(aggregate: Aggregate) -> str:
     """The aggregate as Spark would write it, for its type."""
     if aggregate.argument is None:
         return f"{aggregate.function}(*)"
+    if aggregate.function == TOP.name:
+        return f"collect_list({aggregate.argument})"  # a ranking is a list of rows
     arguments = [f"({aggregate.argument})"]
     for parameter in aggregate.parameters:
         if isinstance(parameter, tuple):

@@ -75,7 +75,7 @@ def _spec(stream: Stream, unit: Unit, columns: _Columns) -> UnitSpec:
     mask = [f"({part})" for part in unit.mask]
     mask += [f"`{join.alias}.`" for join in unit.joins if join.how == "inner"]
     ties: tuple[str, ...] = ()
-    if any(synopsis.kind in ("first", "last") for synopsis in unit.synopses):
+    if any(synopsis.kind in ("first", "last", "world") for synopsis in unit.synopses):
         others = (column.name for column in stream.columns if column.name != stream.event_time)
         ties = tuple(columns.name(f"`{name}`") for name in others)
     return UnitSpec(
@@ -108,6 +108,16 @@ def rows_only(windows: Sequence[tuple[int, int]]) -> UnitSpec:
     return UnitSpec((), None, (), progressions_for(windows), (SynopsisSpec("rows"),))
 
 
+def _improbable(stream: Stream) -> str:
+    """A row whose probability is none is a dead letter."""
+    if stream.probability is None:
+        return ""
+    return (
+        f" WHEN `{stream.probability}` IS NULL THEN 'missing probability'"
+        f" WHEN NOT (`{stream.probability}` >= 0 AND `{stream.probability}` <= 1) THEN 'probability outside [0, 1]'"
+    )
+
+
 def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: str, horizon: str) -> str:
     """The Spark SQL of a branch over the view of the stream's slice; the two limits are SQL numbers too.
 
@@ -122,6 +132,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_th
         f"SELECT *, unix_micros(`{stream.event_time}`) AS _t, CASE WHEN _reason IS NOT NULL THEN _reason"
         f" WHEN `{stream.event_time}` IS NULL THEN 'missing event time'"
         f" WHEN unix_micros(`{stream.event_time}`) > {horizon} THEN 'event time too far ahead'"
+        f"{_improbable(stream)}"
         f" WHEN unix_micros(`{stream.event_time}`) <= {complete_through} THEN 'late' END AS _why FROM ({source})"
     )
     outputs = ["_t", "_why"]

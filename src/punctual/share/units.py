@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from punctual.clock import Micros
-from punctual.plan.functions import FUNCTIONS
+from punctual.plan.functions import FUNCTIONS, TOP
 from punctual.plan.query import Aggregate, Comparison, Constant, Predicate, WindowQuery
 from punctual.plan.shared import BandColumn, Conditions, Reader, SharedPlan, Unit, UnitSynopsis, Use
 
@@ -19,6 +19,10 @@ PERCENTILE_VALUES = 1024
 DEFAULT_RSD = 0.05
 """Spark's relative standard deviation of approx_count_distinct."""
 ROWS = UnitSynopsis("rows", None)
+ALL_ROWS = 0
+"""In place of k: candidates are not enough."""
+WHOLE = ("U_TOPK", "EXPECTED_RANK", "PRFE")
+"""Rankings that need every row of a window."""
 
 
 def share(
@@ -63,7 +67,7 @@ def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -
         mask=first.where.opaque,
         keys=tuple(key.row for key in first.keys),
         bands=tuple(_band(column, values) for column, values in constants.items()),
-        synopses=(ROWS, *sorted((s for s in synopses if s != ROWS), key=repr)),
+        synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
         windows=tuple(sorted({(query.range_us, steps[query.name]) for query in members})),
         owner=owner,
     )
@@ -76,7 +80,41 @@ def _band(column: str, values: set[Constant]) -> BandColumn:
     return BandColumn(column, "number", tuple(sorted(value for value in values if not isinstance(value, str))))
 
 
+def _largest(synopses: Iterable[UnitSynopsis]) -> list[UnitSynopsis]:
+    """All synopses; of rankings by the same score the one that keeps most, since it answers the others too."""
+    kept: dict[object, UnitSynopsis] = {}
+    for one in synopses:
+        same = _score(one) if one.kind == "world" else one
+        known = kept.setdefault(same, one)
+        if one.kind == "world" and known.parameters[0] != ALL_ROWS:
+            least, most = sorted((known, one), key=lambda s: s.parameters[0] or 0)
+            kept[same] = least if least.parameters[0] == ALL_ROWS else most
+    return list(kept.values())
+
+
+def _score(ranking: UnitSynopsis) -> object:
+    """What rankings that share their rows agree on: all but k."""
+    return ranking.argument, ranking.parameters[1:]
+
+
+def _place(unit: Unit, aggregate: Aggregate) -> int:
+    """Which synopsis of the unit an aggregate reads."""
+    own = _synopsis(aggregate)
+    for place, one in enumerate(unit.synopses):
+        if one == own or (own.kind == one.kind == "world" and _score(own) == _score(one)):
+            return place
+    raise AssertionError("a unit keeps what its readers read")
+
+
 def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
+    if aggregate.function == TOP.name:
+        semantics, k, ascending, *numbers = aggregate.parameters
+        assert isinstance(k, int)
+        assert isinstance(ascending, int)
+        assert aggregate.argument is not None
+        certain = "'p', CAST(NULL AS DOUBLE)" in aggregate.argument  # each row of a key counts, also the worst
+        most = ALL_ROWS if semantics in WHOLE or certain else max(k, len(numbers)) if semantics == "PRF" else k
+        return UnitSynopsis(TOP.synopsis, aggregate.argument, (most, ascending))
     function = FUNCTIONS[aggregate.function]
     if aggregate.argument is None:
         return ROWS
@@ -99,7 +137,7 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
 
 def _reader(query: WindowQuery, index: int, unit: Unit, step: Micros) -> Reader:
     uses = tuple(
-        Use(a.function, unit.synopses.index(_synopsis(a)), a.parameters, _conditions(unit, a.where))
+        Use(a.function, _place(unit, a), a.parameters, _conditions(unit, a.where))
         for a in query.aggregates
     )
     return Reader(query, index, step, _conditions(unit, query.where), uses)

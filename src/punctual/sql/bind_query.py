@@ -18,6 +18,7 @@ from punctual.sql.bind_from import BoundFrom, bind_from
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_predicate import bind_predicate, conjuncts
 from punctual.sql.bind_row import column_names, row_pieces
+from punctual.sql.bind_top import bind_top
 from punctual.sql.bound import CreateQuery
 from punctual.sql.expression import Expression
 from punctual.sql.function_names import is_aggregate, refuse_calls
@@ -48,17 +49,44 @@ def bind_query(
     elif len(bound.streams) == 1:
         joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
     where = bind_predicate(parts, bound.scope, problems)
-    if select.top is not None or any(item.syntax.model for item in bound.streams) or not _aggregates(select):
+    ranks = select.top is not None and len(bound.streams) == 1 and not bound.streams[0].syntax.model
+    if not ranks and (any(item.syntax.model for item in bound.streams) or not _aggregates(select)):
         _refuse_rows(select, bound, problems)
         return None
     keys, key_pieces = _keys(select, bound.scope, problems)
+    deadline = select.clause("DEADLINE")
+    deadline_us = deadline.durations[0].us if deadline else None
+    if ranks:
+        stream = bound.streams[0].stream
+        ranking = bind_top(select, stream, bound.scope, where, problems)
+        range_us = bind_range(bound, cadence)
+        if ranking is None or problems or cadence is None or range_us is None:
+            return None
+        top, aggregate, outputs = ranking
+        return CreateQuery(
+            WindowQuery(
+                name=syntax.name.text,
+                stream=stream.name,
+                range_us=range_us,
+                cadence=cadence,
+                keys=keys,
+                aggregates=(aggregate,),
+                outputs=outputs,
+                joins=joins,
+                where=where,
+                deadline_us=deadline_us,
+                top=top,
+                text=text[syntax.span.start : syntax.span.end],
+                span=syntax.span,
+            ),
+            syntax.span,
+        )
     binder = AnswerBinder(bound.scope, where, key_pieces, problems)
     outputs, aliases, selected = _outputs(select, binder)
     having = None
     if select.having is not None and not _is_probability(select.having, bound.scope, problems):
         having = render(binder.bind(select.having, "grouped columns first", aliases))
     order = tuple(_order(item, binder, aliases, selected) for item in select.order)
-    deadline = select.clause("DEADLINE")
     range_us = bind_range(bound, cadence)
     if problems or cadence is None or range_us is None:
         return None
@@ -76,7 +104,7 @@ def bind_query(
         having_span=select.having.span if select.having is not None else None,
         order=order,
         limit=select.limit,
-        deadline_us=deadline.durations[0].us if deadline else None,
+        deadline_us=deadline_us,
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
@@ -117,14 +145,13 @@ def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     if select.top is None:
         return
     for item in bound.streams:
-        if item.stream.probability is None:
+        if item.stream.probability is None and not select.top.exclusive:
             problems.add(BindError(
                 "bind.no-probability", f'stream "{item.stream.name}" has no probability column', span=select.top.span,
                 detail="a top-k over possible worlds ranks rows that may not exist, so each row needs a probability",
                 hint="declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY",
             ))
             return
-    problems.not_yet("TOP", select.top.span)
 
 
 def _check_mentioned(keyword: str, name: str, span: Span, bound: BoundFrom, problems: Problems) -> None:

@@ -13,6 +13,8 @@ PLACES = {
     "WHERE": ("bind.aggregate-in-where", "an aggregate cannot stand in WHERE", "write the condition in HAVING"),
     "ON": ("bind.aggregate-in-where", "an aggregate cannot stand in a join condition", None),
     "GROUP BY": ("bind.aggregate-in-group-by", "an aggregate cannot stand in GROUP BY", None),
+    "TOP": ("bind.aggregate-in-top", "an aggregate cannot be selected with TOP", "TOP ranks rows, not groups of them"),
+    "ORDER BY": ("bind.aggregate-in-top", "an aggregate cannot be a score", "TOP ranks rows, not groups of them"),
     "AS": ("bind.aggregate-in-column", "an aggregate cannot stand in a column's definition", None),
     "aggregate": ("bind.nested-aggregate", "an aggregate cannot stand inside another", None),
     "FILTER": ("bind.nested-aggregate", "an aggregate cannot stand inside another's FILTER", "use HAVING"),

@@ -119,18 +119,20 @@ def _top(cursor: Cursor) -> TopSyntax:
     k = whole_number(cursor, "k")
     span = cursor.since(first)
     semantics = "PK"
+    parameters: list[float] = []
     if cursor.accept("BY"):
         semantics = cursor.choice(SEMANTICS, "a semantics of top-k")
         if semantics in PARAMETERS:
             cursor.expect("(")
-            cursor.accept("-")
-            cursor.number("a number")
-            count = 1
-            while count < PARAMETERS[semantics] and cursor.accept(","):
-                cursor.accept("-")
-                cursor.number("a number")
-                count += 1
+            parameters.append(_signed(cursor))
+            while len(parameters) < PARAMETERS[semantics] and cursor.accept(","):
+                parameters.append(_signed(cursor))
             cursor.expect(")")
     streams = cursor.accept("STREAMS")
     exclusive = streams and cursor.accept("EXCLUSIVE")
-    return TopSyntax(k, semantics, streams, exclusive, span)
+    return TopSyntax(k, semantics, tuple(parameters), streams, exclusive, span)
+
+
+def _signed(cursor: Cursor) -> float:
+    sign = -1.0 if cursor.accept("-") else 1.0
+    return sign * float(cursor.number("a number").text)

@@ -151,10 +151,11 @@ class OrderSyntax:
 
 @dataclass(frozen=True, slots=True)
 class TopSyntax:
-    """TOP k, its semantics, and whether keys are ranked; ``span`` underlines ``TOP k``."""
+    """TOP k, its semantics with their numbers, and whether keys are ranked; ``span`` underlines ``TOP k``."""
 
     k: int
     semantics: str
+    parameters: tuple[float, ...]
     streams: bool
     exclusive: bool
     span: Span

@@ -30,6 +30,7 @@ from punctual.kernel.window.moments import Moments
 from punctual.kernel.window.state import I64, State
 from punctual.kernel.window.sums import Sum
 from punctual.kernel.window.values import Values
+from punctual.kernel.world.synopsis import WorldRows
 
 __all__ = ["KINDS", "Invertible", "State", "Synopsis", "make"]
 
@@ -85,6 +86,7 @@ KINDS: dict[str, Callable[[tuple[Any, ...], bool], Synopsis]] = {
     "last": lambda parameters, ignore_nulls: End("last", ignore_nulls),
     "values": lambda parameters, ignore_nulls: Values(*parameters),
     "distinct": lambda parameters, ignore_nulls: Distinct(*parameters),
+    "world": lambda parameters, ignore_nulls: WorldRows(*parameters),
 }
 
 
@@ -97,7 +99,7 @@ def make(kind: str, parameters: tuple[Any, ...] = (), ignore_nulls: bool = False
         As in ``plan.functions``: rows, count, sum, moments, minimum, maximum, first, last, values, distinct.
     parameters : tuple
         ``values``: (cap,), how many distinct values are kept exactly, None for all. ``distinct``: (precision,), see
-        ``distinct.precision_for``. Others: none.
+        ``distinct.precision_for``. ``world``: (k, ascending), 0 for every row. Others: none.
     ignore_nulls : bool
         ``first`` and ``last`` skip rows whose argument is NULL.
 

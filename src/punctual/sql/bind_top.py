@@ -1,0 +1,135 @@
+"""SELECT TOP k [BY semantics | STREAMS] columns ... ORDER BY score: a ranking of rows or keys over possible worlds.
+
+The row travels as one struct: its score, probability and rule, and the columns that are selected, all computed from the
+row before anything is ranked. What the semantics says of each ranked row comes after the selected columns.
+"""
+
+from __future__ import annotations
+
+from punctual.errors import BindError
+from punctual.plan.query import Aggregate, Constant, Output, Predicate, Top
+from punctual.plan.relation import Stream
+from punctual.sql.bind_row import row_sql
+from punctual.sql.expression import Expression
+from punctual.sql.pieces import quoted
+from punctual.sql.problems import Problems
+from punctual.sql.scope import Scope
+from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+
+VALUES = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
+"""What a ranked row is worth, by semantics; a probability otherwise."""
+RANK = "rank"
+
+
+def bind_top(
+    select: SelectSyntax, stream: Stream, scope: Scope, where: Predicate, problems: Problems
+) -> tuple[Top, Aggregate, tuple[Output, ...]] | None:
+    """The ranking, its aggregate and its outputs; None with the reason in ``problems``."""
+    syntax = select.top
+    assert syntax is not None
+    semantics = syntax.semantics
+    if syntax.streams:
+        if semantics != "PK":
+            problems.not_yet(f"{semantics} of STREAMS", syntax.span, "leave BY out")
+        if not stream.keys:
+            problems.add(BindError(
+                "bind.no-key", f'stream "{stream.name}" has no key', span=syntax.span,
+                detail="TOP k STREAMS ranks keys", hint="declare one in CREATE STREAM, for example: sensor STRING KEY",
+            ))
+        semantics = "STREAMS_EXCLUSIVE" if syntax.exclusive else "STREAMS"
+    _check_parameters(syntax, problems)
+    if select.having is not None:
+        problems.not_yet("HAVING with TOP", select.having.span)
+    if select.limit is not None:
+        problems.add(BindError(
+            "bind.top-and-limit", "TOP already says how many rows there are", span=syntax.span, hint="leave LIMIT out",
+        ))
+    score = _score(select, problems)
+    if score is None:
+        return None
+    key = _key(stream)
+    rule = key if syntax.exclusive else "NULL" if stream.rule is None else quoted(stream.rule)
+    fields = [
+        ("s", row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)),
+        ("p", f"CAST({'NULL' if stream.probability is None else quoted(stream.probability)} AS DOUBLE)"),
+        ("r", f"CAST({rule} AS STRING)"),
+    ]
+    if syntax.streams:
+        fields.append(("k", f"CAST({key} AS STRING)"))
+    outputs: list[Output] = []
+    for item in _items(select, problems):
+        assert item.expression is not None
+        place = f"x{len(outputs)}"
+        fields.append((place, row_sql(item.expression, scope, "TOP", problems)))
+        name = item.alias.text if item.alias is not None else _name(item)
+        outputs.append(Output(name, f"`a0`[0].`{place}`", None, item.expression.span))
+    value = VALUES.get(semantics, "probability")
+    taken = {output.name.lower(): output for output in outputs}
+    for name in (value, RANK):
+        if name in taken:
+            problems.add(BindError(
+                "bind.duplicate-name", f'a ranking has a column "{name}" of its own', span=taken[name].span,
+                hint=f"rename yours: AS {name}_2",
+            ))
+    outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
+    struct = ", ".join(f"'{name}', {text}" for name, text in fields)
+    parameters: tuple[Constant, ...] = (semantics, syntax.k, int(score.ascending), *syntax.parameters)
+    aggregate = Aggregate("top", f"named_struct({struct})", parameters, where=where, span=syntax.span)
+    return Top(syntax.k, semantics, syntax.parameters, score.ascending), aggregate, tuple(outputs)
+
+
+def _key(stream: Stream) -> str:
+    """The stream's key as one value; several columns as JSON, which tells them apart."""
+    if len(stream.keys) <= 1:
+        return quoted(stream.keys[0]) if stream.keys else "NULL"
+    return f"to_json(struct({', '.join(quoted(name) for name in stream.keys)}))"
+
+
+def _score(select: SelectSyntax, problems: Problems) -> OrderSyntax | None:
+    if len(select.order) == 1:
+        return select.order[0]
+    assert select.top is not None
+    problems.add(BindError(
+        "bind.no-score", "TOP ranks by one score", span=select.top.span,
+        detail="equal scores rank by event time, then by the other columns in declared order",
+        hint="add ORDER BY with one expression, for example: ORDER BY speed DESC",
+    ))
+    return None
+
+
+def _meant(expression: Expression, select: SelectSyntax) -> Expression:
+    """ORDER BY an alias means what it stands for."""
+    if len(expression.tokens) == 1 and expression.columns:
+        name = expression.columns[0].parts[0].lower()
+        for item in select.items:
+            if item.alias is not None and item.alias.text.lower() == name and item.expression is not None:
+                return item.expression
+    return expression
+
+
+def _items(select: SelectSyntax, problems: Problems) -> list[ItemSyntax]:
+    named = []
+    for item in select.items:
+        if item.expression is None:
+            problems.not_yet("SELECT *", item.span, "name the columns")
+        else:
+            named.append(item)
+    return named
+
+
+def _name(item: ItemSyntax) -> str:
+    expression = item.expression
+    assert expression is not None
+    column = expression.columns[0] if expression.columns else None
+    if column is not None and column.end - column.first == len(expression.tokens):
+        return column.parts[-1]
+    return expression.text
+
+
+def _check_parameters(syntax: TopSyntax, problems: Problems) -> None:
+    if syntax.semantics in ("PT", "PRFE") and not 0 < syntax.parameters[0] <= 1:
+        what = "a threshold" if syntax.semantics == "PT" else "an alpha"
+        problems.add(BindError(
+            "bind.bad-top", f"{syntax.semantics} needs {what} above 0 and at most 1, not {syntax.parameters[0]:g}",
+            span=syntax.span,
+        ))

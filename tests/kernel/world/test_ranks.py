@@ -1,0 +1,154 @@
+"""Distributions of ranks where enumeration ends: against 256 binary digits, at every mass, and at a million rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from punctual.kernel import world
+from punctual.kernel.world import RankTable
+from punctual.kernel.world.rank_scan import EPS, reach, stretches
+from punctual.kernel.world.rows import F64, I64, ranked
+from tests.kernel.world.drawing import many_rows
+from tests.oracles.worlds import Row, rank_distribution
+
+MASSES = ((0.01, 0.1), (0.2, 0.45), (0.44, 0.56), (0.5, 1.0), (0.999, 1.0), (1.0, 1.0), (0.0, 1.0))
+MILLION = 1_000_000
+
+
+def exactly(score: F64, prob: F64, rule: I64, k: int) -> F64:
+    rows = [Row(s, Fraction(p), r) for s, p, r in zip(score.tolist(), prob.tolist(), rule.tolist())]
+    return np.array(rank_distribution(rows, k), float)
+
+
+@pytest.mark.parametrize("mass", MASSES, ids=str)
+@pytest.mark.parametrize("size", [2, 7])
+def test_hundreds_of_rows(mass: tuple[float, float], size: int) -> None:
+    score, prob, rule = many_rows(3, 240, size, mass)
+    assert world.rank_probabilities(score, prob, rule, k=14) == pytest.approx(exactly(score, prob, rule, 14), abs=1e-14)
+
+
+def halves(rules: int) -> tuple[F64, F64, I64]:
+    """All first members are above all second members: each rule's factor leaves after all have come."""
+    return -np.arange(2.0 * rules), np.full(2 * rules, 0.5), np.tile(np.arange(rules), 2)
+
+
+@pytest.mark.parametrize("first", [0.5, 0.45, 0.3, 0.1])
+def test_rules_that_become_certain_late(first: float) -> None:
+    """The polynomial loses 70 factors one after the other: dividing them out leaves no digit."""
+    score, _prob, rule = halves(70)
+    prob = np.repeat([first, 1 - first], 70)
+    assert world.rank_probabilities(score, prob, rule, k=70) == pytest.approx(exactly(score, prob, rule, 70), abs=1e-14)
+
+
+@pytest.mark.parametrize(("steps", "light"), [((0.2, 0.2), True), ((0.2, 0.6), True), ((0.3, 0.7), False)])
+def test_which_rules_may_be_divided(steps: tuple[float, float], light: bool) -> None:
+    """A + A' <= 1 decides, and both ways are exact."""
+    score, _prob, rule = halves(60)
+    prob = np.repeat(steps, 60)
+    assert stretches(prob, rule, 60)[2] is light
+    assert world.rank_probabilities(score, prob, rule, k=80) == pytest.approx(exactly(score, prob, rule, 80), abs=1e-14)
+
+
+def test_both_walks_agree() -> None:
+    """One rule that is not light sends all rows through the intervals; worse than all others, it changes none."""
+    score, prob, rule = many_rows(5, 3000, 3, (0.001, 0.05))
+    light = world.rank_probabilities(score, prob, rule, k=40)
+    more = [np.append(column, tail) for column, tail in ((score, [-1, -2]), (prob, [0.5, 0.5]), (rule, [-9, -9]))]
+    assert not stretches(more[1], ranked(*more).rule, ranked(*more).rules)[2]
+    assert world.rank_probabilities(*more, k=40)[:-2] == pytest.approx(light, abs=1e-14)
+
+
+@pytest.mark.parametrize("mass", MASSES, ids=str)
+def test_every_answer_of_a_smaller_k_is_read_from_the_table(mass: tuple[float, float]) -> None:
+    score, prob, rule = many_rows(11, 400, 3, mass)
+    table = RankTable.of(score, prob, rule, k=30)
+    weights = [1.0, -0.5, 0.25]
+    for k in (1, 2, 7, 29, 30):
+        own = world.topk_probabilities(score, prob, rule, k=k)
+        assert table.topk_probabilities(k) == pytest.approx(own, abs=1e-14)
+        assert table.rank_probabilities(k) == pytest.approx(world.rank_probabilities(score, prob, rule, k=k), abs=1e-14)
+        for read, alone in (
+            (table.pk_topk(k), world.pk_topk(score, prob, rule, k=k)),
+            (table.global_topk(k), world.global_topk(score, prob, rule, k=k)),
+            (table.pt_k(k, threshold=0.2), world.pt_k(score, prob, rule, k=k, threshold=0.2)),
+            (table.u_kranks(k), world.u_kranks(score, prob, rule, k=k)),
+            (table.prf(k, weights=weights), world.prf(score, prob, rule, k=k, weights=weights)),
+        ):
+            assert read.index.tolist() == alone.index.tolist()
+            assert read.value == pytest.approx(alone.value, abs=1e-14)
+
+
+def test_a_table_refuses_a_larger_k() -> None:
+    table = RankTable.of([1, 2], [0.5, 0.5], k=2)
+    with pytest.raises(world.WorldError, match=r"bad-k.*ranks up to 2 are known, and 3"):
+        table.pk_topk(3)
+    with pytest.raises(ValueError, match="3 are asked for"):
+        table.prf(1, weights=[1, 2, 3])
+
+
+def expected_number_among(prob: F64, rule: I64, k: int) -> float:
+    """E[min(k, N)] from the distribution of N: products of halves of all rules, two by two."""
+    masses = np.minimum(1.0, np.bincount(rule, prob))
+    poly = np.stack([1 - masses, masses], axis=1)
+    while len(poly) > 1:
+        if len(poly) % 2:
+            poly = np.concatenate([poly, [[1.0] + [0.0] * (poly.shape[1] - 1)]])
+        left, right = poly[::2], poly[1::2]
+        poly = np.zeros((len(left), min(k, 2 * left.shape[1] - 1)))
+        for c in range(min(k, left.shape[1])):
+            stop = min(right.shape[1], poly.shape[1] - c)
+            poly[:, c : c + stop] += left[:, c : c + 1] * right[:, :stop]
+    fewer = np.cumsum(np.append(poly[0], np.zeros(k))[:k])  # P(N <= j)
+    return float((1 - fewer).sum())
+
+
+@pytest.mark.parametrize(
+    ("mass", "k"), [((0.5, 1.0), 30), ((1e-6, 1e-5), 8), ((1e-6, 8e-5), 12)], ids=["likely", "rare", "in between"]
+)
+def test_a_million_rows(mass: tuple[float, float], k: int) -> None:
+    score, prob, rule = many_rows(7, MILLION, 3, mass)
+    values = world.topk_probabilities(score, prob, rule, k=k)
+    assert values.sum() == pytest.approx(expected_number_among(prob, rule, k), rel=1e-11)
+    assert (values >= 0).all()
+    assert (values <= prob * (1 + 1e-12)).all()
+
+
+def test_a_million_rows_by_intervals() -> None:
+    score, prob, rule = many_rows(7, MILLION, 3, (1e-6, 2e-5))
+    heavy = rule < 3
+    prob[heavy] *= 0.9 / np.bincount(rule[heavy], prob[heavy])[rule[heavy]]
+    assert not stretches(*(lambda rows: (rows.prob, rows.rule, rows.rules))(ranked(score, prob, rule)))[2]
+    values = world.topk_probabilities(score, prob, rule, k=6)
+    assert values.sum() == pytest.approx(expected_number_among(prob, rule, 6), rel=1e-11)
+
+
+def test_rows_behind_the_stop_have_nothing() -> None:
+    """Where the walk stops the probability of fewer than k better rows is below 1e-18, not only small."""
+    prob = np.full(500, 0.5)
+    values = world.topk_probabilities(-np.arange(500.0), prob, k=5)
+    exact = [float(sum(Fraction(_choose(i, c)) / 2**i for c in range(5)) / 2) for i in range(500)]
+    assert values == pytest.approx(exact, abs=EPS, rel=1e-12)
+    assert exact[np.flatnonzero(values)[-1] + 1] <= EPS
+
+
+def _choose(n: int, c: int) -> int:
+    product = 1
+    for i in range(c):
+        product = product * (n - i) // (i + 1)
+    return product
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, 100])
+@pytest.mark.parametrize("p", [0.02, 0.5, 1.0])
+def test_chernoffs_bound_holds(k: int, p: float) -> None:
+    """The first row that is left out has P(N < k) <= eps."""
+    for eps in (1e-18, 1e-3):
+        n = reach(np.full(20_000, p), k, eps)
+        poly = np.array([1.0])
+        for _row in range(n):
+            poly = np.convolve(poly, [1 - p, p])[:k]
+        assert n < 20_000
+        assert poly.sum() <= eps
