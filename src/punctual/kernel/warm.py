@@ -1,7 +1,7 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
-Runs every synopsis over a handful of rows, with keys, bands, merges and windows, and plans a cadence, so that neither
-the first program on a machine nor the Python workers of its Spark compile anything.
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence and ranks uncertain
+rows, so that neither the first program on a machine nor the Python workers of its Spark compile anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,18 @@ from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.panes import Panes
 from punctual.kernel.window.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.world import (
+    candidates,
+    expected_ranks,
+    pk_topk,
+    prf,
+    prfe,
+    pt_k,
+    topk_streams,
+    topk_streams_exclusive,
+    u_kranks,
+    u_topk,
+)
 
 ROWS = 64
 SHARDS = 2
@@ -46,7 +58,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _cadence()
+    return answers + _cadence() + _world()
 
 
 def _unit(
@@ -89,6 +101,21 @@ def _cadence() -> int:
     bounds, costs = np.array([7, 9, 30], np.int64), np.array([2, 3, 5], np.int64)
     gap = int(bounds[-1])
     return sum(runs_inside(bounds, costs, *plateaus(bounds, costs, gap, dense), gap)[0].size for dense in (True, False))
+
+
+def _world() -> int:
+    """Every ranking, over independent rows, over light rules and over heavy ones."""
+    score = np.arange(ROWS, 0, -1)
+    rules = np.arange(ROWS) // 4
+    for prob, rule in ((np.full(ROWS, 0.3), None), (np.full(ROWS, 0.1), rules), (np.full(ROWS, 0.24), rules)):
+        for each in (pk_topk, u_kranks, u_topk, expected_ranks, candidates):
+            each(score, prob, rule, k=3)
+        pt_k(score, prob, rule, k=3, threshold=0.1)
+        prf(score, prob, rule, k=3, weights=(1.0, 0.5))
+        prfe(score, prob, rule, k=3, alpha=0.5)
+        topk_streams(score, prob, rules, rule, k=3)
+    topk_streams_exclusive(score, rules, k=3)
+    return 1
 
 
 if __name__ == "__main__":
