@@ -37,7 +37,7 @@ def halves(rules: int) -> tuple[F64, F64, I64]:
 
 @pytest.mark.parametrize("first", [0.5, 0.45, 0.3, 0.1])
 def test_rules_that_become_certain_late(first: float) -> None:
-    """The polynomial loses 70 factors one after the other: dividing them out leaves no digit."""
+    """The polynomial loses 70 factors one after the other: dividing them out would lose digits with each."""
     score, _prob, rule = halves(70)
     prob = np.repeat([first, 1 - first], 70)
     assert world.rank_probabilities(score, prob, rule, k=70) == pytest.approx(exactly(score, prob, rule, 70), abs=1e-14)

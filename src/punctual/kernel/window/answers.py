@@ -2,9 +2,10 @@
 
 Model
 -----
-A reader's calls are taken apart into *jobs*, (reader, selection) for each synopsis: calls that read the same states
-share one. All jobs of a synopsis are folded by one pass over its series, and all calls of one function, parameters and
-type are finished by one call over all readers' states; each reader's answer is a slice of those arrays.
+A reader's calls are taken apart into *jobs*, (windows, selection) for each synopsis: calls that read the same states
+share one, also those of different readers. All jobs of a synopsis are folded by one pass over its series, and all calls
+of one function, parameters and type are finished by one call over all readers' states; each reader's answer is a slice
+of those arrays.
 
 Why it is fast enough: per reader and call there is a dictionary lookup and a slice; everything else is arrays.
 """
@@ -68,10 +69,13 @@ def plan_pass(
     """Take the readers apart; ``want`` numbers a selection that is wanted of a synopsis."""
     where = np.array([want(reader.where, 0) for reader in readers], dtype=np.int64)
     jobs = [Jobs() for _ in range(synopses)]
+    alike: dict[tuple[int, int, bytes], int] = {}
     for r, reader in enumerate(readers):
+        # Readers of the very same windows share their states: the first of them stands for all.
+        window = alike.setdefault((int(where[r]), reader.range_us, reader.instants.tobytes()), r)
         for c, call in enumerate(reader.calls):
             of = jobs[call.synopsis]
-            job = of.numbers.setdefault((r, want(call.selection, call.synopsis)), len(of.numbers))
+            job = of.numbers.setdefault((window, want(call.selection, call.synopsis)), len(of.numbers))
             of.uses.setdefault((call.function, call.parameters, call.type), []).append((r, c, job))
     none = np.zeros(0, dtype=np.int64)
     questions = Questions(

@@ -16,8 +16,8 @@ where each operation would be a hundred times slower. Products only move probabi
 million of them lose less than a millionth of 1e-18.
 
 Division by a factor, ``q[c] = (f[c] - a q[c - 1]) / (1 - a)``, subtracts. What an error of size 1 becomes is bounded by
-``1 / |1 - 2 a|``, the largest value of 1 / (1 - a + a x) on the unit circle: harmless for small ``a`` and hopeless near
-1/2, and repeated without end above it. Who divides must keep away from there (see ``order_scan``).
+``1 / (1 - 2 a)``, the largest value of 1 / (1 - a + a x) on the unit circle: harmless for small ``a``, without bound
+towards 1/2; above that it grows with every coefficient. Who divides must keep away from there (see ``rank_scan``).
 """
 
 from __future__ import annotations

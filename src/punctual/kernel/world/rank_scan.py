@@ -16,7 +16,8 @@ on the unit circle is at most ``max(1, |1 - 2 A'| / |1 - 2 A|)``: as long as ``A
 to row, and a read multiplies them by at most 1 / (1 - 2 A). A rule is *light* when all of its steps have
 ``A + A' <= 1`` and ``A <= LIGHT``: every rule of mass up to 0.45 is, and one that gains most of its mass at its end.
 
-*Intervals*, O(n k log n), as soon as one rule is not light: there division loses all digits after a few dozen rules.
+*Intervals*, O(n k log n), as soon as one rule is not light: there division loses digits with every rule. (Rules of 0.3
+and 0.7, all first members before all second ones: wrong by 2e-10 with 40 rules, by 4e-4 with 70.)
 Each factor is put on the O(log n) nodes of a segment tree over positions that make up its stretch. The leaves are
 visited in order; the polynomials on the path from the root to the leaf are kept, and only those below the point where
 two neighbouring paths part are computed again, by products alone. Rows without a rule have stretches too.
