@@ -22,6 +22,7 @@ NAMES = (
     "golab_traffic",
     "overload",
     "overload_engine",
+    "topk_kernel",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from punctual.cli.main import main
 from punctual.clock import SECOND, iso
 from punctual.engine.look import look_at
+from tests.oracles import worlds
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.sql"))
@@ -93,3 +95,25 @@ def test_trades(tmp_path: Path, trades: pa.Table) -> None:
         counts = rows.group_by("symbol").aggregate([("price", "count")]).sort_by("symbol").to_pylist()
         found = [(row["symbol"], row["trades"]) for row in answer["rows"]]
         assert found == [(row["symbol"], row["price_count"]) for row in counts]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_icebergs(tmp_path: Path) -> None:
+    """Every day's ranking against the definition, row by row."""
+    found = run("icebergs.sql", tmp_path)
+    files = sorted((EXAMPLES / "data" / "icebergs").glob("*.parquet"))
+    readings = [row for path in files for row in pq.read_table(path).to_pylist()]
+    assert len(found["northernmost"]) == 31
+    for answer in found["northernmost"]:
+        assert answer["rejected"] == 0
+        day = [row for row in readings if row["date"].isoformat().startswith(answer["at"][:10])]
+        day.sort(key=lambda row: (-row["lat"], row["iceberg"], row["sensor"], row["lon"]))
+        sure = [Fraction(45, 100) if row["flag"] else Fraction(25, 100) for row in day]
+        rows = [worlds.Row(len(day) - i, p, row["iceberg"]) for i, (row, p) in enumerate(zip(day, sure))]
+        probabilities = [sum(ranks, Fraction(0)) for ranks in worlds.rank_distribution(rows, 5)]
+        expected = sorted(probabilities, reverse=True)[:5]
+        assert [row["probability"] for row in answer["rows"]] == pytest.approx([float(p) for p in expected], abs=1e-12)
+        best = max(range(len(day)), key=lambda i: (probabilities[i], -i))
+        assert (answer["rows"][0]["iceberg"], answer["rows"][0]["lat"]) == (day[best]["iceberg"], day[best]["lat"])
+    assert all(row["rank"] == i for answer in found["weekly"] for i, row in enumerate(answer["rows"], 1))

@@ -18,7 +18,7 @@ from tests.oracles.worlds import Row
 ROUNDING = 1e-14
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=70)
 @given(few_rows(), st.integers(1, 4), st.sampled_from((1e-18, 0.01, 0.1, 0.3)))
 def test_the_mask_is_the_lemma(rows: list[Row], k: int, eps: float) -> None:
     """A row stays if fewer than k better rows exist with a probability above eps, in all worlds."""

@@ -18,7 +18,7 @@ from tests.oracles.worlds import Row
 
 CLOSE = 1e-12
 ks = st.sampled_from((1, 2, 3, 5, 12))
-EXAMPLES = 150
+EXAMPLES = 70
 checked = settings(deadline=None, derandomize=True, max_examples=EXAMPLES)
 HALF = Fraction(1, 2)
 

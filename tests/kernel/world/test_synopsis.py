@@ -112,6 +112,19 @@ def test_rules_that_break_are_left_out_and_counted() -> None:
     assert ([row["x0"] for row in alone], rejected) == ([5], 0)  # in that pane the rule holds
 
 
+def test_a_row_that_breaks_its_rule_later_has_pushed_nobody_out() -> None:
+    """The best row is certain in its pane; with the next pane its rule breaks, and those below it are the answer."""
+    rows = [{"s": s, "p": p, "r": r, "x0": s} for s, p, r in [(9, 1.0, "a"), *((i, 0.5, None) for i in range(8))]]
+    rows.append({"s": 3, "p": 0.5, "r": "a", "x0": 100})
+    synopsis = WorldRows(1, 0)
+    state = lifted(synopsis, rows, [0] * 10, [0] * 9 + [1], 2)
+    whole = synopsis.combine(state, np.array([0]), np.array([2]))
+    found, rejected = answered(synopsis, whole, ("PK", 1, 0))
+    assert ([row["x0"] for row in found], rejected) == ([7], 2)
+    alone, rejected = answered(synopsis, synopsis.combine(state, np.array([0]), np.array([1])), ("PK", 1, 0))
+    assert ([row["x0"] for row in alone], rejected) == ([9], 0)
+
+
 def test_a_long_pane_keeps_candidates_only_and_ranks_alike() -> None:
     chance = random.Random(3)
     rows = [{"s": chance.randrange(10**6), "p": chance.random(), "r": None, "x0": i} for i in range(5_000)]

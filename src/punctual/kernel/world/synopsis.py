@@ -10,8 +10,9 @@ by more than 1e-18, and a ranking cuts everything below that anyway. Without one
 State: ``rows``, a list of structs with ``t`` (event time), ``s``, ``p``, ``r`` (score, probability, rule), ``tie0``,
 ... and ``x0``, ``x1``, ... (what queries select).
 
-A rule is judged within a window: where its mass exceeds 1 its rows are left out of that answer and counted. So a list
-in which some rule's mass exceeds 1 is not cut to candidates.
+A rule is judged within a window: where its mass exceeds 1 its rows are left out of that answer and counted. Whether
+they will be is not known when a pane is cut, so only rows without a rule may push others out: by the same lemma, since
+rows with rules only add to those above.
 
 Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
 """
@@ -154,14 +155,13 @@ class WorldRows:
             return None
         kept = np.ones(len(items), np.bool_)
         prob = items.field("p").to_numpy(zero_copy_only=False)
-        labels = items.field("r")
-        rule = numbered(labels) if labels.null_count < len(labels) else None
+        free = items.field("r").is_null().to_numpy(zero_copy_only=False)
         for one in long.tolist():
             begin, end = int(offsets[one]), int(offsets[one + 1])
-            own = None if rule is None else rule[begin:end]
-            if own is not None and _overfull(prob[begin:end], own).any():
-                continue
-            kept[begin:end] = candidates(np.arange(end, begin, -1), prob[begin:end], _labels(own), k=self.k)
+            places = begin + np.flatnonzero(free[begin:end] & (prob[begin:end] > 0))
+            stays = candidates(np.arange(places.size, 0, -1), prob[places], k=self.k)
+            if not stays.all():
+                kept[places[np.argmin(stays)] : end] = False
         return kept
 
 
