@@ -54,6 +54,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("bind.aggregate-in-top", f"SELECT TOP 2 max(kmh) FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "max(kmh)"),
     ("bind.aggregate-in-top", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY sum(kmh) PERIOD 1 MINUTE", "sum(kmh)"),
     ("bind.duplicate-name", f"SELECT TOP 2 lane AS rank FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "lane"),
+    ("bind.duplicate-name", f"SELECT TOP 2 lane, kmh AS lane FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "lane"),
     ("bind.unknown-column", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY knh PERIOD 1 MINUTE", "knh"),
     ("bind.no-probability", f"SELECT TOP 2 tag FROM rfid {WINDOW} ORDER BY strength DESC PERIOD 1 MINUTE", "TOP 2"),
     *(("bind.not-repeatable", f"SELECT max({call}) FROM speed {WINDOW} PERIOD 1 MINUTE", call) for call in (

@@ -152,7 +152,7 @@ def test_what_does_not_run_yet_parses_and_binds(body: str) -> None:
 def test_rankings(by: str, semantics: str, numbers: tuple[float, ...]) -> None:
     body = f"SELECT TOP 3 {by} sensor, kmh * 2 AS fast FROM speed [RANGE 1 MINUTE] ORDER BY fast DESC PERIOD 1 MINUTE"
     (query,) = compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries.values()
-    assert query.top == Top(3, semantics, numbers, ascending=False)
+    assert query.top == Top(3, semantics, "`kmh` * 2", numbers, ascending=False)
     (aggregate,) = query.aggregates
     assert aggregate.parameters == (semantics, 3, 0, *numbers)
     assert aggregate.argument is not None

@@ -11,6 +11,7 @@ from typing import Any
 from punctual.catalog import Catalog
 from punctual.clock import duration_text, span_text
 from punctual.engine.explain_schedule import Schedule
+from punctual.engine.printed import count, line
 from punctual.estimate.panes import panes_in_window
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
@@ -19,8 +20,6 @@ from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
 from punctual.share.marginal import Ride
 from punctual.share.units import share
-
-COLUMN = 38
 
 
 def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = (), work: str = "work") -> str:
@@ -42,7 +41,7 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
         for join in unit.joins:
             label = f"u{next(numbers)}"
             on = " and ".join(f"{row} = {join.alias}.{column}" for row, column in join.on)
-            blocks.append(_line(f"{label}  Enrich {source}", f"{join.how} join {join.table}") + f"\n      {_plain(on)}")
+            blocks.append(line(f"{label}  Enrich {source}", f"{join.how} join {join.table}") + f"\n      {_plain(on)}")
             source = label
         if unit.mask:
             label = f"u{next(numbers)}"
@@ -52,8 +51,8 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
         units[index] = f"u{next(numbers)}"
         blocks.append(_panes(units[index], source, unit, len(plan.readers_of(index))))
     blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
-    count = next(numbers) - 1
-    head = f"shared plan · {_count(len(plan.readers), 'query', 'queries')} · {_count(count, 'unit', 'units')}"
+    labels = next(numbers) - 1
+    head = f"shared plan · {count(len(plan.readers), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
     texts = [head, "\n".join(blocks)]
     if rides:
         texts.append("\n".join(["who rides on whom", *(_ride(ride, plan, units, work) for ride in rides)]))
@@ -70,7 +69,7 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     else:
         parts.append("runs by itself")
     if others:
-        parts.append(f"reads {units[reader.unit]} with {_count(others, 'other', 'others')}")
+        parts.append(f"reads {units[reader.unit]} with {count(others, 'other', 'others')}")
     parts.append(f"+{100 * float(ride.marginal):.1f} % of the stream's {work}")
     if ride.suggestion is not None:
         said = ride.suggestion
@@ -82,7 +81,7 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
             f"{word} {shorter} instead of {longer} "
             f"rides on {said.rides_on}: -{100 * float(said.saving):.1f} % of the stream's {work}"
         )
-    return _line(ride.query, " · ".join(parts))
+    return line(ride.query, " · ".join(parts))
 
 
 def explain_query(catalog: Catalog, name: str) -> str:
@@ -139,7 +138,7 @@ def _ride_json(ride: Ride) -> dict[str, Any]:
 
 def _scan(label: str, stream: Stream) -> str:
     width = max(len(column.name) for column in stream.columns)
-    lines = [_line(f"{label}  Scan {stream.name}", _source(stream))]
+    lines = [line(f"{label}  Scan {stream.name}", _source(stream))]
     for column in stream.columns:
         roles = []
         if column.name == stream.event_time:
@@ -165,12 +164,12 @@ def _source(stream: Stream) -> str:
 
 
 def _panes(label: str, source: str, unit: Unit, readers: int) -> str:
-    lines = [_line(f"{label}  PaneAggregate {source}", f"read by {readers}")]
+    lines = [line(f"{label}  PaneAggregate {source}", f"read by {readers}")]
     lines += [f"      key    {_plain(key)}" for key in unit.keys]
-    lines += [f"      band   {_plain(band.column)}  {_count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
+    lines += [f"      band   {_plain(band.column)}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
     for synopsis in unit.synopses:
         law = "invertible" if SYNOPSES[synopsis.kind].invertible else "mergeable"
-        lines.append(_line(f"      keep   {_synopsis(synopsis)}", law))
+        lines.append(line(f"      keep   {_synopsis(synopsis)}", law))
     return "\n".join(lines)
 
 
@@ -178,13 +177,14 @@ def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     query = reader.query
     kind = "period" if isinstance(query.cadence, Period) else "slide"
     panes = panes_in_window(unit.windows, query.range_us, reader.step)
-    about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {_count(panes, 'pane', 'panes')}"
-    lines = [_line(f"{label}  WindowMerge {source}  → {query.name}", about)]
+    about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {count(panes, 'pane', 'panes')}"
+    lines = [line(f"{label}  WindowMerge {source}  → {query.name}", about)]
     lines += [f"      where  {_comparison(c)}" for conjunction in reader.where for c in conjunction]
     if query.top is not None:
         numbers = ", ".join(f"{number:g}" for number in query.top.parameters)
         by = f"{query.top.semantics}({numbers})" if numbers else query.top.semantics
-        lines.append(f"      top    {query.top.k} by {by} of {_synopsis(unit.synopses[reader.uses[0].synopsis])}")
+        way = "asc" if query.top.ascending else "desc"
+        lines.append(f"      top    {query.top.k} by {by}, score {_plain(query.top.score)} {way}")
         return "\n".join(lines)
     lines += [f"      a{number}     {_call(unit, reader, number)}" for number in range(len(reader.uses))]
     lines += [f"      {o.name} = {_plain(o.expression)}" for o in query.outputs if o.reference is None]
@@ -207,11 +207,8 @@ def _call(unit: Unit, reader: Reader, number: int) -> str:
 
 def _synopsis(synopsis: UnitSynopsis) -> str:
     if synopsis.kind == "world":
-        assert synopsis.argument is not None
-        score = synopsis.argument.removeprefix("named_struct('s', ").partition(", 'p', ")[0]
-        k, ascending = synopsis.parameters
-        kept = f"candidates for {k}" if k else "all rows"
-        return f"ranking({_plain(score)} {'asc' if ascending else 'desc'}, {kept})"
+        k = synopsis.parameters[0]
+        return f"ranking({f'candidates for {k}' if k else 'all rows'})"
     argument = "" if synopsis.argument is None else _plain(synopsis.argument)
     return f"{synopsis.kind}({argument})"
 
@@ -225,11 +222,3 @@ def _comparison(comparison: Comparison) -> str:
 
 def _plain(expression: str) -> str:
     return expression.replace("`", "")
-
-
-def _line(left: str, right: str) -> str:
-    return f"{left:<{COLUMN}}{right}" if len(left) < COLUMN else f"{left}  {right}"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -14,6 +14,7 @@ from typing import Any
 
 from punctual.clock import Micros, span_text
 from punctual.config import CadenceMethod
+from punctual.engine.printed import count, line
 from punctual.errors import PlanError
 from punctual.estimate.window_work import Operator, Rates
 from punctual.plan.shared import SharedPlan
@@ -25,7 +26,6 @@ from punctual.share.class_plans import class_plans, operator_of, works_of
 TIMELINE = 60
 """Columns of a timeline; a longer cycle is drawn coarser."""
 MOST_NAMES = 6
-NAME = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class Schedule:
         """All of it, for people."""
         queries = sum(len(plan.sharing.members) for plan in self.plans)
         together = [plan for plan in self.plans if not _one_bound(plan)]
-        lines = [f"schedule · {_count(queries, 'query', 'queries')} · {_count(len(self.plans), 'class', 'classes')}"]
+        lines = [f"schedule · {count(queries, 'query', 'queries')} · {count(len(self.plans), 'class', 'classes')}"]
         single = [member for plan in self.plans if _one_bound(plan) for member in plan.sharing.members]
         if single:
             lines.append("")
         for member in single:
             kind = "period" if member.fixed else "bound"
             about = f"{kind} {span_text(member.bound)} · at its multiples since 1970 UTC"
-            lines.append(f"{member.query:<{NAME}}{about}" if len(member.query) < NAME else f"{member.query}  {about}")
+            lines.append(line(member.query, about))
         for plan in together:
             lines += ["", *self._class_text(plan)]
         return "\n".join(lines) + "\n"
@@ -239,7 +239,3 @@ def _number(value: Fraction) -> str:
 
 def _ratio(cost: Fraction, bound: Fraction) -> str:
     return f"{float(cost / bound):.3f}" if bound else "-"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

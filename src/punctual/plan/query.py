@@ -130,10 +130,12 @@ class Top:
 
     The query's one aggregate is ``top`` over a struct of the row: ``s`` (score), ``p`` (probability), ``r`` (rule),
     and ``x0``, ``x1``, ... for the columns it selects; its outputs are these, then what the semantics says of each row.
+    ``score`` is a row expression.
     """
 
     k: int
     semantics: str
+    score: str
     parameters: tuple[float, ...] = ()
     ascending: bool = False
 

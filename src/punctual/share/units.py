@@ -21,7 +21,7 @@ DEFAULT_RSD = 0.05
 ROWS = UnitSynopsis("rows", None)
 ALL_ROWS = 0
 """In place of k: candidates are not enough."""
-WHOLE = ("U_TOPK", "EXPECTED_RANK", "PRFE")
+WHOLE = ("U_TOPK", "EXPECTED_RANK", "PRFE", "STREAMS_ALIKE")
 """Rankings that need every row of a window."""
 
 
@@ -111,9 +111,7 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
         semantics, k, ascending, *numbers = aggregate.parameters
         assert isinstance(k, int)
         assert isinstance(ascending, int)
-        assert aggregate.argument is not None
-        certain = "'p', CAST(NULL AS DOUBLE)" in aggregate.argument  # each row of a key counts, also the worst
-        most = ALL_ROWS if semantics in WHOLE or certain else max(k, len(numbers)) if semantics == "PRF" else k
+        most = ALL_ROWS if semantics in WHOLE else max(k, len(numbers)) if semantics == "PRF" else k
         return UnitSynopsis(TOP.synopsis, aggregate.argument, (most, ascending))
     function = FUNCTIONS[aggregate.function]
     if aggregate.argument is None:

@@ -26,6 +26,7 @@ from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
+from punctual.sql.statement import ItemSyntax
 
 AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
 """Spark's order of looking names up: in SELECT, in HAVING, in ORDER BY."""
@@ -97,6 +98,27 @@ class AnswerBinder:
         with self.problems.part():
             return self.scope.pieces(reference, expression)
         return (Piece("NULL", "bound", expression.place(reference.first, reference.end)),)
+
+
+def output_name(item: ItemSyntax, taken: set[str], problems: Problems) -> str:
+    """What a selected expression is called in the answer; ``taken`` are the names so far, in lower case."""
+    expression = item.expression
+    assert expression is not None
+    column = expression.columns[0] if expression.columns else None
+    if item.alias is not None:
+        name = item.alias.text
+    elif column is not None and column.end - column.first == len(expression.tokens):
+        name = column.parts[-1]
+    else:
+        name = expression.text
+    if name.lower() in taken:
+        problems.add(BindError(
+            "bind.duplicate-name", f'the answer has two columns "{name}"',
+            span=item.alias.span if item.alias else item.span,
+            hint=f"rename one of them: AS {name}_2" if item.alias else "rename one of them with AS",
+        ))
+    taken.add(name.lower())
+    return name
 
 
 def reference_of(pieces: Pieces) -> str | None:

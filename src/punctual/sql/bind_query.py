@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from punctual.catalog import Catalog
 from punctual.errors import BindError, Span
 from punctual.plan.query import Join, Key, Order, Output, WindowQuery
-from punctual.sql.bind_answer import AnswerBinder, reference_of
+from punctual.sql.bind_answer import AnswerBinder, output_name, reference_of
 from punctual.sql.bind_cadence import bind_cadence, bind_range
 from punctual.sql.bind_from import BoundFrom, bind_from
 from punctual.sql.bind_join import bind_joins
@@ -62,25 +62,12 @@ def bind_query(
         range_us = bind_range(bound, cadence)
         if ranking is None or problems or cadence is None or range_us is None:
             return None
-        top, aggregate, outputs = ranking
-        return CreateQuery(
-            WindowQuery(
-                name=syntax.name.text,
-                stream=stream.name,
-                range_us=range_us,
-                cadence=cadence,
-                keys=keys,
-                aggregates=(aggregate,),
-                outputs=outputs,
-                joins=joins,
-                where=where,
-                deadline_us=deadline_us,
-                top=top,
-                text=text[syntax.span.start : syntax.span.end],
-                span=syntax.span,
-            ),
-            syntax.span,
-        )
+        top, aggregate, columns = ranking
+        query = WindowQuery(
+            syntax.name.text, stream.name, range_us, cadence, keys, (aggregate,), columns, joins, where,
+            deadline_us=deadline_us, top=top, text=text[syntax.span.start : syntax.span.end], span=syntax.span,
+        )  # fmt: skip
+        return CreateQuery(query, syntax.span)
     binder = AnswerBinder(bound.scope, where, key_pieces, problems)
     outputs, aliases, selected = _outputs(select, binder)
     having = None
@@ -245,27 +232,11 @@ def _outputs(
             continue
         pieces = binder.bind(item.expression, "columns first", aliases)
         selected.append(pieces)
-        name = _output_name(item, item.expression)
-        if name.lower() in names:
-            binder.problems.add(BindError(
-                "bind.duplicate-name", f'the answer has two columns "{name}"',
-                span=item.alias.span if item.alias else item.span, hint=f"rename one of them: AS {name}_2"
-                if item.alias else "rename one of them with AS",
-            ))
-        names.add(name.lower())
+        name = output_name(item, names, binder.problems)
         if item.alias is not None:
             aliases[item.alias.text.lower()] = pieces
         outputs.append(Output(name, render(pieces), reference_of(pieces), item.expression.span))
     return tuple(outputs), aliases, selected
-
-
-def _output_name(item: ItemSyntax, expression: Expression) -> str:
-    if item.alias is not None:
-        return item.alias.text
-    column = expression.columns[0] if expression.columns else None
-    if column is not None and column.end - column.first == len(expression.tokens):
-        return column.parts[-1]
-    return expression.text
 
 
 def _order(

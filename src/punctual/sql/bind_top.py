@@ -9,6 +9,7 @@ from __future__ import annotations
 from punctual.errors import BindError
 from punctual.plan.query import Aggregate, Constant, Output, Predicate, Top
 from punctual.plan.relation import Stream
+from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Expression
 from punctual.sql.pieces import quoted
@@ -49,20 +50,23 @@ def bind_top(
         return None
     key = _key(stream)
     rule = key if syntax.exclusive else "NULL" if stream.rule is None else quoted(stream.rule)
+    by = row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)
     fields = [
-        ("s", row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)),
+        ("s", by),
         ("p", f"CAST({'NULL' if stream.probability is None else quoted(stream.probability)} AS DOUBLE)"),
         ("r", f"CAST({rule} AS STRING)"),
     ]
     if syntax.streams:
         fields.append(("k", f"CAST({key} AS STRING)"))
     outputs: list[Output] = []
+    names: set[str] = set()
     for item in _items(select, problems):
         assert item.expression is not None
         place = f"x{len(outputs)}"
         fields.append((place, row_sql(item.expression, scope, "TOP", problems)))
-        name = item.alias.text if item.alias is not None else _name(item)
-        outputs.append(Output(name, f"`a0`[0].`{place}`", None, item.expression.span))
+        outputs.append(
+            Output(output_name(item, names, problems), f"`a0`[0].`{place}`", None, item.expression.span)
+        )
     value = VALUES.get(semantics, "probability")
     taken = {output.name.lower(): output for output in outputs}
     for name in (value, RANK):
@@ -73,9 +77,10 @@ def bind_top(
             ))
     outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
     struct = ", ".join(f"'{name}', {text}" for name, text in fields)
-    parameters: tuple[Constant, ...] = (semantics, syntax.k, int(score.ascending), *syntax.parameters)
+    told = "STREAMS_ALIKE" if syntax.exclusive and stream.probability is None else semantics
+    parameters: tuple[Constant, ...] = (told, syntax.k, int(score.ascending), *syntax.parameters)
     aggregate = Aggregate("top", f"named_struct({struct})", parameters, where=where, span=syntax.span)
-    return Top(syntax.k, semantics, syntax.parameters, score.ascending), aggregate, tuple(outputs)
+    return Top(syntax.k, semantics, by, syntax.parameters, score.ascending), aggregate, tuple(outputs)
 
 
 def _key(stream: Stream) -> str:
@@ -115,15 +120,6 @@ def _items(select: SelectSyntax, problems: Problems) -> list[ItemSyntax]:
         else:
             named.append(item)
     return named
-
-
-def _name(item: ItemSyntax) -> str:
-    expression = item.expression
-    assert expression is not None
-    column = expression.columns[0] if expression.columns else None
-    if column is not None and column.end - column.first == len(expression.tokens):
-        return column.parts[-1]
-    return expression.text
 
 
 def _check_parameters(syntax: TopSyntax, problems: Problems) -> None:

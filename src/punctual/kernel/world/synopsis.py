@@ -110,7 +110,7 @@ class WorldRows:
             own = None if rule is None else rule[places]
             if semantics.startswith("STREAMS"):
                 assert keys is not None
-                answer = _ranking_of_keys(k, prob[places], own, keys[places], exclusive=semantics != "STREAMS")
+                answer = _ranking_of_keys(semantics, k, prob[places], own, keys[places])
             else:
                 answer = _ranking(semantics, k, numbers, prob[places], own)
             chosen.append(places[answer.index])
@@ -208,9 +208,14 @@ def _ranking(semantics: str, k: int, numbers: Sequence[float], prob: NDArray[np.
     raise InternalError(f"no semantics {semantics}")
 
 
-def _ranking_of_keys(k: int, prob: NDArray[np.float64], rule: I64 | None, keys: I64, *, exclusive: bool) -> Ranked:
-    """Keys in place of rows, each named by its best row. Without probabilities each row of a key is as likely."""
+def _ranking_of_keys(semantics: str, k: int, prob: NDArray[np.float64], rule: I64 | None, keys: I64) -> Ranked:
+    """Keys in place of rows, each named by its best row."""
     score = np.arange(prob.size, 0, -1)
-    if exclusive:
-        return topk_streams_exclusive(score, keys, None if np.isnan(prob).all() else prob, k=k)
-    return topk_streams(score, prob, keys, _labels(rule), k=k)
+    match semantics:
+        case "STREAMS":
+            return topk_streams(score, prob, keys, _labels(rule), k=k)
+        case "STREAMS_EXCLUSIVE":
+            return topk_streams_exclusive(score, keys, prob, k=k)
+        case "STREAMS_ALIKE":  # without probabilities each row of a key is as likely
+            return topk_streams_exclusive(score, keys, k=k)
+    raise InternalError(f"no semantics {semantics}")
