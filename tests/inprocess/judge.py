@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from punctual.plan.query import Aggregate, WindowQuery
 from punctual.plan.relation import Stream, Table
+from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Declared, Judged, QueryTypes
 from tests.reference.duck import duck_text, types_of
 
@@ -40,6 +41,9 @@ def _types(
     connection: duckdb.DuckDBPyConnection, query: WindowQuery, stream: Stream | Table, tables: Sequence[Stream | Table]
 ) -> QueryTypes:
     rows = _frame(stream, "")
+    if query.united:
+        meanings = ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in MEANINGS.items())
+        rows = f"SELECT *, {meanings} FROM ({rows}) AS united"
     for number, (join, joined) in enumerate(zip(query.joins, tables)):
         table = _frame(joined, f"{join.alias}.")
         rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({table}) AS j{number}"

@@ -32,7 +32,7 @@ def classes(draw: st.DrawFn, *, periods: bool) -> tuple[SharingClass, tuple[Work
         fixed = periods and draw(st.booleans())
         members.append(Member(f"q{i}", 10 * draw(st.integers(1, 12)), 10, fixed))
         works.append(Work(Fraction(draw(st.integers(0, 9))), Fraction(draw(st.integers(0, 3)))))
-    return SharingClass("c", "s", 0, tuple(members)), tuple(works)
+    return SharingClass("c", ("s",), 0, tuple(members)), tuple(works)
 
 
 def instants(plan: ClassPlan, member: int, end: int) -> list[int]:
@@ -110,7 +110,7 @@ def test_auto_never_costs_more_than_everybody_at_his_bound(drawn: tuple[SharingC
 
 
 def test_folded_windows_keep_their_own_bounds() -> None:
-    sharing = SharingClass("c", "s", 0, tuple(Member(f"q{b}", b * SECOND, SECOND, False) for b in (2, 3, 5)))
+    sharing = SharingClass("c", ("s",), 0, tuple(Member(f"q{b}", b * SECOND, SECOND, False) for b in (2, 3, 5)))
     plan = plan_class(sharing, (Work(Fraction(0), Fraction(1)),) * 3, "auto")
     assert plan.apart
     assert "saves nothing" in plan.why
@@ -119,7 +119,7 @@ def test_folded_windows_keep_their_own_bounds() -> None:
 
 def test_a_bounded_query_rides_on_a_period() -> None:
     members = (Member("hourly", 60, 10, True), Member("rider", 70, 10, False), Member("inside", 40, 10, False))
-    sharing = SharingClass("c", "s", 0, members)
+    sharing = SharingClass("c", ("s",), 0, members)
     plan = plan_class(sharing, tuple(Work(Fraction(cost), Fraction(0)) for cost in (9, 5, 4)), "exact")
     # The period's sixty are six units: the rider needs nothing of its own, the other one run between two of them.
     assert plan.cost_per_unit == Fraction(9 + 4, 6)

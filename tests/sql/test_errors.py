@@ -153,7 +153,6 @@ NOT_YET: list[tuple[str, str]] = [
     ("SELECT count(*) FROM speed [PARTITION BY sensor ROWS 10] PERIOD 1 MINUTE", "[PARTITION BY sensor ROWS 10]"),
     (f"SELECT count(*) FROM (SELECT lane FROM speed {WINDOW}) [RANGE 2 MINUTES] AS x PERIOD 1 MINUTE",
      f"SELECT lane FROM speed {WINDOW}"),
-    (f"SELECT count(*) FROM speed {WINDOW} UNION ALL rfid {WINDOW} PERIOD 1 MINUTE", "UNION ALL"),
     (f"SELECT count(*) FROM speed {WINDOW} PERIOD 1 MINUTE UNION ALL SELECT count(*) FROM rfid {WINDOW}", "UNION ALL"),
     (f"SELECT count(*) FROM speed {WINDOW} a, rfid {WINDOW} b WHERE a.sensor = b.tag PERIOD 1 MINUTE",
      f"rfid {WINDOW} b"),

@@ -21,7 +21,7 @@ import orjson
 
 from punctual.clock import Micros
 from punctual.config import Options
-from punctual.engine.progress import Progress
+from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import SharedPlan
@@ -100,7 +100,7 @@ class Cadences:
         by_name = {reader.query.name: reader.query for reader in plan.readers}
         epochs: dict[str, tuple[Epoch, ...]] = {}
         for one in plans:
-            stream = progress.get(one.sharing.stream.lower(), Progress())
+            stream = joint(progress, one.sharing.streams)
             before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
             after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
             if settled:
@@ -200,7 +200,7 @@ def _timetables(
         # Queries that always run together have one timetable, so that what is due is found once for all of them.
         table = same.setdefault((query.cadence.us, seats), timetable(keys[name], query.cadence.us, mine))
         tables[name] = table
-        stream = progress.get(query.stream.lower(), Progress())
+        stream = joint(progress, query.streams)
         steps[name] = step_from(table, stream.through)
     return tables, steps
 

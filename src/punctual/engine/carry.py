@@ -41,6 +41,7 @@ def unit_from_json(body: Mapping[str, Any]) -> Unit:
         ),
         windows=tuple((r, s) for r, s in body["windows"]),
         owner=body["owner"],
+        united=tuple(body.get("united", ())),
     )
 
 

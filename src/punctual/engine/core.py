@@ -20,7 +20,7 @@ from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
-from punctual.engine.progress import Progress
+from punctual.engine.progress import Progress, end_of_input, joint
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.registration import registered
@@ -338,6 +338,10 @@ class Core:
         """Whether completing the streams so far would release any instant."""
         return bool(self._due(self._completed(through)))
 
+    def end_of_input(self) -> dict[str, Micros]:
+        """Where every stream is complete once there are no more rows."""
+        return end_of_input(self.progress, {query.streams for query in self.standing.catalog.queries.values()})
+
     def _completed(self, through: Mapping[str, Micros]) -> dict[str, Progress]:
         return {n: p.complete(through[n]) if n in through else p for n, p in self.progress.items()}
 
@@ -346,15 +350,16 @@ class Core:
     def _due(self, progress: Mapping[str, Progress]) -> list[tuple[Reader, Due]]:
         """What is due of every query; queries that run together have the same object."""
         found: list[tuple[Reader, Due]] = []
-        same: dict[tuple[int, str, Micros], Due] = {}
+        same: dict[tuple[int, tuple[str, ...], Micros], Due] = {}
         for reader in self.standing.plan.readers:
-            name = reader.query.stream.lower()
-            after = max(self.program.queries[reader.query.name].after, self._answered.get(name, BEGINNING))
-            stream = progress[name]
+            names = tuple(name.lower() for name in reader.query.streams)
+            answered = min(self._answered.get(name, BEGINNING) for name in names)
+            after = max(self.program.queries[reader.query.name].after, answered)
+            stream = joint(progress, names)
             if stream.through <= after:
                 continue
             table = self.standing.timing.tables[reader.query.name]
-            which = (id(table), name, after)
+            which = (id(table), names, after)
             if which not in same:
                 same[which] = table.due(stream.least, after, stream.through)
             found.append((reader, same[which]))

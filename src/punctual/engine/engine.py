@@ -25,7 +25,6 @@ from punctual.engine.core import Core, Settled
 from punctual.engine.intake import LandedIntake, intake_for
 from punctual.engine.look import declarations
 from punctual.engine.loop import Loop
-from punctual.engine.progress import end_of_input
 from punctual.errors import BindError, ProgramErrors, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table
@@ -277,7 +276,7 @@ class Engine:
         """There are no more rows: answer every instant up to the largest event time."""
         with self._mutex:
             core = self._opened()
-            return core.advance(end_of_input(core.progress))
+            return core.advance(core.end_of_input())
 
     def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
         """Read what is there to its end and answer all that is due."""

@@ -30,14 +30,17 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
     numbers = iter(range(1, 10**9))
     scans: dict[str, str] = {}
     blocks: list[str] = []
-    for unit in plan.units:
-        name = unit.stream.lower()
+    for name in (stream.lower() for unit in plan.units for stream in unit.streams):
         if name not in scans:
             scans[name] = f"u{next(numbers)}"
             blocks.append(_scan(scans[name], catalog.streams[name]))
     units: dict[int, str] = {}
     for index, unit in enumerate(plan.units):
-        source = scans[unit.stream.lower()]
+        source = " ".join(scans[name.lower()] for name in unit.streams)
+        if unit.united:
+            label = f"u{next(numbers)}"
+            blocks.append(line(f"{label}  Unite {source}", "rows of all of them as those of one"))
+            source = label
         for join in unit.joins:
             label = f"u{next(numbers)}"
             on = " and ".join(f"{row} = {join.alias}.{column}" for row, column in join.on)
@@ -99,6 +102,7 @@ def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) ->
             {
                 "unit": f"p{index}",
                 "stream": unit.stream,
+                "united": list(unit.united),
                 "joins": [{"table": j.table, "alias": j.alias, "how": j.how, "on": list(j.on)} for j in unit.joins],
                 "filter": list(unit.mask),
                 "keys": list(unit.keys),

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from punctual.clock import SECOND, Clock, Micros
 from punctual.engine.core import Core, Settled
 from punctual.engine.pace import Pace
-from punctual.engine.progress import end_of_input
 from punctual.errors import PunctualError, RunError
 
 LOOK_US: Micros = SECOND // 5
@@ -63,7 +62,7 @@ class Loop:
             self._wait(pace.ahead(self.core.progress))
         if not self.stopping.is_set():
             with self.mutex:
-                settled = self.core.advance(end_of_input(self.core.progress))
+                settled = self.core.advance(self.core.end_of_input())
             if settled is not None:
                 self.progress(settled)
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.engine.late import LateRows
 from punctual.engine.passes import Asked, kernel_reader
-from punctual.engine.progress import Progress
+from punctual.engine.progress import Progress, joint
 from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
-from punctual.engine.standing import Standing, longest_range, same_meaning
+from punctual.engine.standing import Standing, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
@@ -94,7 +94,7 @@ class Memory:
     def seal(self, progress: Mapping[str, Progress]) -> None:
         """No row at or before a stream's completeness will count any more."""
         for index, unit in enumerate(self._standing.plan.units):
-            through = progress[unit.stream.lower()].through
+            through = joint(progress, unit.streams).through
             if index in self._remote:
                 self._remote[index].through = through
             else:
@@ -113,8 +113,7 @@ class Memory:
         by_unit: dict[int, list[int]] = {}
         for number, one in enumerate(asked):
             by_unit.setdefault(one.reader.unit, []).append(number)
-            counts = self._late[one.reader.query.stream.lower()]
-            late.append(counts.count(one.due.instants, one.reader.query.range_us))
+            late.append(self._late_rows(one))
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
@@ -129,17 +128,24 @@ class Memory:
                 answered.update(zip(numbers, assemble(work, output, place)))
         return [answered[number] for number in range(len(asked))], late, spent
 
+    def _late_rows(self, asked: Asked) -> NDArray[np.int64] | None:
+        """How many rows of its streams came too late for each answer; None where none did."""
+        query = asked.reader.query
+        counts = [self._late[name.lower()].count(asked.due.instants, query.range_us) for name in query.streams]
+        some = [count for count in counts if count is not None]
+        return np.sum(some, axis=0) if some else None
+
     def drop(self, progress: Mapping[str, Progress]) -> None:
         """Forget panes that no window to come can read."""
         for index, unit in enumerate(self._standing.plan.units):
-            before = self.horizon(unit, progress[unit.stream.lower()])
+            before = self.horizon(unit, joint(progress, unit.streams))
             if index in self._remote:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
         for stream, late in self._late.items():
-            readers = tuple(r for r in self._standing.plan.readers if r.query.stream.lower() == stream)
-            late.drop(progress[stream].through - longest_range(readers))
+            units = [unit for unit in self._standing.plan.units if stream in (s.lower() for s in unit.streams)]
+            late.drop(min(self.horizon(unit, joint(progress, unit.streams)) for unit in units))
 
     @staticmethod
     def horizon(unit: Unit, progress: Progress) -> Micros:

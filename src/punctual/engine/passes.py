@@ -289,7 +289,7 @@ def _fields(
     count = at.size
     since = at - np.array([query.range_us for query in queries])[owner]
     covered_from = np.array([a.covered_from for a in asked])[owner]
-    labels = [f"{query.stream}/{run.label}#" for query, a in zip(queries, asked) for run in a.due.runs]
+    labels = [f"{'+'.join(query.streams)}/{run.label}#" for query, a in zip(queries, asked) for run in a.due.runs]
     first_label = np.cumsum([0] + [len(a.due.runs) for a in asked])[:-1]
     ran = np.concatenate([a.due.ran for a in asked]) + first_label[owner]
     number = np.concatenate([a.due.number for a in asked])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -54,9 +54,29 @@ class Progress:
         return Progress(**body)
 
 
-def end_of_input(progress: Mapping[str, Progress]) -> dict[str, Micros]:
-    """Where every stream is complete once there are no more rows: its largest event time.
+def joint(progress: Mapping[str, Progress], streams: Sequence[str]) -> Progress:
+    """How far streams have come together: complete through what all of them are complete through."""
+    if len(streams) == 1:
+        return progress.get(streams[0].lower(), Progress())
+    parts = [progress.get(name.lower(), Progress()) for name in streams]
+    return Progress(
+        min(part.through for part in parts),
+        min((part.least for part in parts if part.least is not None), default=None),
+        max((part.greatest for part in parts if part.greatest is not None), default=None),
+        sum(part.accepted for part in parts),
+        sum(part.late for part in parts),
+        sum(part.dead for part in parts),
+    )
 
-    A query reads one stream so far; streams that a query reads together would take the largest of all of them.
-    """
-    return {name: p.greatest for name, p in progress.items() if p.greatest is not None}
+
+def end_of_input(progress: Mapping[str, Progress], together: Iterable[Sequence[str]]) -> dict[str, Micros]:
+    """Where every stream is complete once there are no more rows: its largest event time, and that of the streams
+    that some query reads with it (``together``)."""
+    ends = {name: p.greatest for name, p in progress.items() if p.greatest is not None}
+    own = dict(ends)
+    for streams in together:
+        names = [name.lower() for name in streams]
+        last = max((own[name] for name in names if name in own), default=None)
+        if last is not None:
+            ends |= {name: max(last, ends.get(name, last)) for name in names}
+    return ends

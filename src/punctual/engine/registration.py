@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.engine.carry import continued, covered_from
-from punctual.engine.progress import Progress
+from punctual.engine.progress import Progress, joint
 from punctual.engine.standing import Standing, query_key
 from punctual.engine.state import ProgramState, QueryState
 from punctual.plan.query import WindowQuery
@@ -35,7 +35,7 @@ def registered(standing: Standing, before: ProgramState, progress: Mapping[str, 
     units = standing.plan.units
     named = {standing.unit_key(i): unit for i, unit in enumerate(units)}
     places = {standing.unit_place(i): (standing.unit_key(i), unit) for i, unit in enumerate(units)}
-    forms = continued(before.forms, places, lambda unit: progress[unit.stream.lower()].greatest)
+    forms = continued(before.forms, places, lambda unit: joint(progress, unit.streams).greatest)
     return ProgramState(before.number, queries, {**before.units, **named}, forms)
 
 
@@ -47,4 +47,4 @@ def _covered(standing: Standing, reader: Reader, before: ProgramState, progress:
 
 
 def _progress(query: WindowQuery, progress: Mapping[str, Progress]) -> Progress:
-    return progress[query.stream.lower()]
+    return joint(progress, query.streams)

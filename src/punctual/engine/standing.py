@@ -13,7 +13,7 @@ from punctual.catalog import Catalog
 from punctual.engine.cadences import Timing
 from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import Join, WindowQuery
-from punctual.plan.shared import Reader, SharedPlan, Unit
+from punctual.plan.shared import SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.tick import unique_keys
@@ -52,8 +52,8 @@ def unit_key(unit: Unit, catalog: Catalog) -> str:
 
 
 def _meaning(unit: Unit, catalog: Catalog) -> str:
-    stream = catalog.streams[unit.stream.lower()]
-    meaning = repr((stream.columns, stream.event_time))
+    streams = [catalog.streams[name.lower()] for name in unit.streams]
+    meaning = "".join(repr((stream.columns, stream.event_time)) for stream in streams)
     return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
 
 
@@ -75,8 +75,8 @@ def query_key(query: WindowQuery) -> str:
         outputs=tuple(replace(o, span=None) for o in query.outputs),
         order=tuple(replace(o, span=None) for o in query.order),
     )
-    # A query that ranks nothing has the key that it had before there were rankings: states go on.
-    meaning = repr(bare).replace(", top=None", "")
+    # A query that ranks and unites nothing has the key that it had before there was either: states go on.
+    meaning = repr(bare).replace(", top=None", "").replace(", united=()", "")
     return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
 
 
@@ -98,12 +98,13 @@ def stand(
     plan = share(queries, sharing=sharing, steps=timing.steps)
     by_stream: dict[str, list[tuple[int, Unit]]] = {name: [] for name in catalog.streams}
     for index, unit in enumerate(plan.units):
-        by_stream[unit.stream.lower()].append((index, unit))
+        for name in unit.streams:
+            by_stream[name.lower()].append((index, unit))
 
     def unique(join: Join) -> bool:
         return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
 
-    reads = {name: branches(catalog.streams[name], units, unique) for name, units in by_stream.items()}
+    reads = {name: branches(catalog.streams[name], units, unique, catalog.streams) for name, units in by_stream.items()}
     found = {index: spec for several in reads.values() for branch in several for index, spec in branch.units}
     late = {
         name: rows_only(sorted({window for _i, unit in units for window in unit.windows}))
@@ -111,8 +112,3 @@ def stand(
         if units
     }
     return Standing(catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late, timing)
-
-
-def longest_range(readers: tuple[Reader, ...]) -> int:
-    """The longest window of the readers."""
-    return max((reader.query.range_us for reader in readers), default=0)

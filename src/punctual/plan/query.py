@@ -142,10 +142,10 @@ class Top:
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Aggregates over one windowed stream, enriched by static tables.
+    """Aggregates over one windowed stream, or several that are united, enriched by static tables.
 
-    ``where`` is the WHERE alone (it decides which groups exist). ``text`` is the statement as written,
-    ``span`` its place.
+    ``united`` are the further streams of a UNION ALL (see :mod:`punctual.plan.united`). ``where`` is the WHERE alone
+    (it decides which groups exist). ``text`` is the statement as written, ``span`` its place.
     """
 
     name: str
@@ -163,5 +163,11 @@ class WindowQuery:
     limit: int | None = None
     deadline_us: Micros | None = None
     top: Top | None = None
+    united: tuple[str, ...] = ()
     text: str = ""
     span: Span | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Every stream that it reads."""
+        return (self.stream, *self.united)

@@ -50,6 +50,11 @@ class Table:
         return find_column(self.columns, name)
 
 
+def quoted(name: str) -> str:
+    """A name as one identifier of Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def find_column(columns: tuple[Column, ...], name: str) -> Column | None:
     """The column of that name; case does not matter."""
     wanted = name.lower()

@@ -52,12 +52,19 @@ class Unit:
     """Pairs (range, step) of the windows that read the unit, sorted: every instant is a multiple of its step."""
     owner: str = ""
     """The one query that reads it, where sharing is off."""
+    united: tuple[str, ...] = ()
+    """The further streams whose rows it reduces with the first one's."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Every stream whose rows it reduces."""
+        return (self.stream, *self.united)
 
     @property
     def identity(self) -> str:
         """What does not change when queries with other windows, thresholds or functions come and go."""
         bands = tuple((band.column, band.kind) for band in self.bands)
-        what = (self.stream, self.joins, self.mask, self.keys, bands, self.owner)
+        what = (self.stream, self.joins, self.mask, self.keys, bands, self.owner, *self.united)
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 
     @property

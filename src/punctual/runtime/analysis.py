@@ -20,6 +20,7 @@ from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import TOP
 from punctual.plan.query import Aggregate, WindowQuery
 from punctual.plan.relation import Column, Stream, Table
+from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Declared, Judged, QueryTypes
 
 CODES = {
@@ -119,7 +120,7 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
 
 
 def _relations(query: WindowQuery) -> set[str]:
-    return {query.stream.lower(), *(join.table.lower() for join in query.joins)}
+    return {*(name.lower() for name in query.streams), *(join.table.lower() for join in query.joins)}
 
 
 def _collect(
@@ -169,7 +170,7 @@ def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
     for number, aggregate in enumerate(query.aggregates):
         inner.add(", " if names else "").add(call(aggregate), aggregate.span).add(f" AS `a{number}`")
         names.append(f"`a{number}`")
-    inner.add(f" FROM ({frames[query.stream.lower()].text})")
+    inner.add(f" FROM ({_rows(query, frames)})")
     for join in query.joins:
         frame = frames[join.table.lower()]
         columns = ", ".join(f"`{name}` AS `{join.alias}.{name}`" for name in frame.columns)
@@ -193,6 +194,14 @@ def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
     if query.having is not None:
         text.add(" WHERE ").add(f"({query.having})", query.having_span)
     return text
+
+
+def _rows(query: WindowQuery, frames: dict[str, _Frame]) -> str:
+    """The rows of its streams: united ones have what it may name in common, and what rows mean to a ranking."""
+    text = frames[query.stream.lower()].text
+    if not query.united:
+        return text
+    return f"SELECT *, {', '.join(f'CAST(NULL AS {t}) AS {name}' for name, t in MEANINGS.items())} FROM ({text})"
 
 
 def call(aggregate: Aggregate) -> str:

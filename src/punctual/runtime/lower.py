@@ -19,6 +19,7 @@ from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
 from punctual.plan.query import Join
 from punctual.plan.relation import Stream
 from punctual.plan.shared import BandColumn, Unit, UnitSynopsis
+from punctual.plan.united import common_columns, own_meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Branch:
 class _Columns:
     """Row expressions by the name of the column that they are projected to.
 
-    A name follows from its expression alone: cells remember what they hold by it, across programs.
+    A name follows from its expression alone: cells remember what they hold by it, across programs and in all streams
+    of a union.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -50,8 +52,10 @@ class _Columns:
         return tuple((name, expression) for expression, name in self.names.items())
 
 
-def branches(stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool]) -> tuple[Branch, ...]:
-    """The reads of a stream for its units, the counting one first."""
+def branches(
+    stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool], streams: Mapping[str, Stream]
+) -> tuple[Branch, ...]:
+    """The reads of a stream for its units, the counting one first; ``streams`` has those that it is united with."""
     shared: list[tuple[int, Unit]] = []
     joins: dict[str, Join] = {}
     alone: list[tuple[int, Unit]] = []
@@ -60,23 +64,26 @@ def branches(stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable
         if fits:
             joins.update({j.alias: j for j in unit.joins})
         (shared if fits else alone).append((index, unit))
-    first = _branch(stream, tuple(joins.values()), shared, counted=True)
-    others = (_branch(stream, unit.joins, [(index, unit)], counted=False) for index, unit in alone)
+    first = _branch(stream, tuple(joins.values()), shared, streams, counted=True)
+    others = (_branch(stream, unit.joins, [(index, unit)], streams, counted=False) for index, unit in alone)
     return (first, *others)
 
 
-def _branch(stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[int, Unit]], *, counted: bool) -> Branch:
+def _branch(
+    stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[int, Unit]], streams: Mapping[str, Stream],
+    *, counted: bool,
+) -> Branch:  # fmt: skip
     columns = _Columns()
-    specs = tuple((index, _spec(stream, unit, columns)) for index, unit in units)
+    specs = tuple((index, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for index, unit in units)
     return Branch(stream, joins, columns.projections(), specs, counted)
 
 
-def _spec(stream: Stream, unit: Unit, columns: _Columns) -> UnitSpec:
+def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
     mask = [f"({part})" for part in unit.mask]
     mask += [f"`{join.alias}.`" for join in unit.joins if join.how == "inner"]
     ties: tuple[str, ...] = ()
     if any(synopsis.kind in ("first", "last", "world") for synopsis in unit.synopses):
-        others = (column.name for column in stream.columns if column.name != stream.event_time)
+        others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
         ties = tuple(columns.name(f"`{name}`") for name in others)
     return UnitSpec(
         keys=tuple(columns.name(key) for key in unit.keys),
@@ -125,6 +132,9 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_th
     column `` `alias.` `` which is true.
     """
     stream = branch.stream
+    meanings = ""
+    if any("`<" in expression for _name, expression in branch.projections):  # rows of united streams
+        meanings = "".join(f", {value} AS {name}" for name, value in own_meanings(stream).items())
     derived = [f"CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in stream.columns if c.derived is not None]
     declared = ", ".join(f"`{c.name}`" for c in stream.columns if c.derived is None)
     source = f"SELECT {', '.join(['*', *derived])} FROM `{view}`"
@@ -133,7 +143,8 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_th
         f" WHEN `{stream.event_time}` IS NULL THEN 'missing event time'"
         f" WHEN unix_micros(`{stream.event_time}`) > {horizon} THEN 'event time too far ahead'"
         f"{_improbable(stream)}"
-        f" WHEN unix_micros(`{stream.event_time}`) <= {complete_through} THEN 'late' END AS _why FROM ({source})"
+        f" WHEN unix_micros(`{stream.event_time}`) <= {complete_through} THEN 'late' END AS _why{meanings}"
+        f" FROM ({source})"
     )
     outputs = ["_t", "_why"]
     if branch.counted:

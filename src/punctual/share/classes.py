@@ -30,9 +30,14 @@ class SharingClass:
     """``identity`` stays the same while its queries come and go; ``unit`` is the place of their unit in the plan."""
 
     identity: str
-    stream: str
+    streams: tuple[str, ...]
     unit: int
     members: tuple[Member, ...]
+
+    @property
+    def stream(self) -> str:
+        """What it reads, by name."""
+        return " + ".join(self.streams)
 
 
 def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
@@ -41,7 +46,7 @@ def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
     for reader in plan.readers:
         found.setdefault(_identity(plan, reader), []).append(reader)
     return tuple(
-        SharingClass(identity, readers[0].query.stream, readers[0].unit, tuple(_member(r) for r in readers))
+        SharingClass(identity, readers[0].query.streams, readers[0].unit, tuple(_member(r) for r in readers))
         for identity, readers in found.items()
     )
 

@@ -36,7 +36,7 @@ def share(
     groups: dict[object, list[WindowQuery]] = {}
     order: list[WindowQuery] = []
     for query in queries:
-        key = (query.stream, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
+        key = (query.streams, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
         groups.setdefault(key if sharing else query.name, []).append(query)
         order.append(query)
     found = {query.name: step_of.get(query.name, query.cadence.us) for query in order}
@@ -70,6 +70,7 @@ def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -
         synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
         windows=tuple(sorted({(query.range_us, steps[query.name]) for query in members})),
         owner=owner,
+        united=first.united,
     )
 
 

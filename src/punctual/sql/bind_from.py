@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from punctual.catalog import Catalog
+from punctual.clock import Micros
 from punctual.errors import BindError
 from punctual.plan.relation import Column, Stream
+from punctual.plan.united import common_columns
 from punctual.sql.bind_join import TableItem
 from punctual.sql.bind_row import row_sql
 from punctual.sql.problems import Problems, suggest
@@ -36,6 +38,11 @@ class BoundFrom:
     scope: Scope
     complete: bool
     """False where an item could not be found: then names in expressions mean nothing yet."""
+
+    @property
+    def as_one(self) -> bool:
+        """Whether its rows are those of one stream: there is one, or all of them are united."""
+        return bool(self.streams) and all(item.syntax.how == "union" for item in self.streams[1:])
 
 
 def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], problems: Problems) -> BoundFrom:
@@ -74,9 +81,36 @@ def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], pr
             streams.append(StreamItem(relation, stream, item))
         else:
             tables.append(TableItem(relation, item))
+    if complete:
+        streams, relations = _united(streams, relations, problems)
     bound = BoundFrom(tuple(streams), tuple(tables), Scope(tuple(relations)), complete)
     _check_windows(bound, problems)
     return bound
+
+
+def _united(
+    streams: list[StreamItem], relations: list[Relation], problems: Problems
+) -> tuple[list[StreamItem], list[Relation]]:
+    """With one relation in place of the streams of a UNION ALL: what they have in common."""
+    union = [item for item in streams if item.syntax.how == "union"]
+    if not union or streams[0] is union[0]:
+        return streams, relations
+    parts = [streams[0], *union]
+    for place, item in enumerate(parts):
+        if item.stream in (other.stream for other in parts[:place]):
+            problems.add(BindError(
+                "bind.duplicate-name", f'stream "{item.stream.name}" stands twice in UNION ALL', span=item.syntax.span,
+                detail="each of its rows would count twice",
+            ))
+    common = common_columns([item.stream for item in parts])
+    every = {column.name.lower() for item in parts for column in item.stream.columns}
+    first = streams[0].relation
+    name = '" and "'.join(item.stream.name for item in parts)
+    apart = frozenset(every - {column.name.lower() for column in common})
+    one = Relation(first.alias, "stream", name, common, first.span, apart)
+    gone = [item.relation for item in union]
+    together = [one if relation is first else relation for relation in relations if relation not in gone]
+    return [replace(item, relation=one) if item in parts else item for item in streams], together
 
 
 def _relation(
@@ -111,9 +145,7 @@ def _with_modelled(model: ModelSyntax, columns: tuple[Column, ...]) -> tuple[Col
 
 
 def _refuse_joins(item: FromSyntax, problems: Problems) -> None:
-    if item.how == "union":
-        problems.not_yet("UNION ALL", item.how_span)
-    elif item.how == "other":
+    if item.how == "other":
         problems.not_yet("this kind of join", item.how_span, "INNER JOIN and LEFT JOIN are there")
 
 
@@ -146,12 +178,27 @@ def _check_windows(bound: BoundFrom, problems: Problems) -> None:
                 "bind.window-on-table", f'table "{table.relation.name}" has no window', span=table.syntax.window.span,
                 detail="a table is read whole, and its rows have no time",
             ))
+    for one in bound.streams[1:]:
+        own = one.syntax.window
+        if own is not None and one.syntax.how == "union" and _length(own) != _length(bound.streams[0].syntax.window):
+            problems.not_yet("a UNION ALL of windows of different lengths", own.span, "give them one RANGE")
+    united = any(item.syntax.how == "union" for item in bound.streams)
+    for table in bound.tables:
+        if table.syntax.how == "union" or (table.syntax.how == "first" and united):
+            problems.add(BindError(
+                "bind.union-of-table", f'table "{table.relation.name}" cannot stand in a UNION ALL',
+                span=table.syntax.span, detail="UNION ALL unites windowed streams; a table is joined",
+            ))
     for left in bound.streams:
         if left.syntax.how == "left":
             problems.not_yet("a LEFT JOIN with a stream on its right", left.syntax.how_span)
     for second in bound.streams[1:]:
         if second.syntax.how not in ("union", "left", "other"):
             problems.not_yet("a join of two streams", second.syntax.span)
+
+
+def _length(window: WindowSyntax | None) -> tuple[str, Micros | None] | None:
+    return None if window is None else (window.kind, None if window.range is None else window.range.us)
 
 
 def _bind_model(model: ModelSyntax, item: StreamItem, problems: Problems) -> None:

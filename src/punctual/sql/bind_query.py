@@ -46,26 +46,27 @@ def bind_query(
     joins: tuple[Join, ...] = ()
     if not bound.streams:
         problems.not_yet("a query without a stream", select.sources[0].span)
-    elif len(bound.streams) == 1:
+    elif bound.as_one:
         joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
     where = bind_predicate(parts, bound.scope, problems)
-    ranks = select.top is not None and len(bound.streams) == 1 and not bound.streams[0].syntax.model
+    ranks = select.top is not None and bound.as_one and not any(item.syntax.model for item in bound.streams)
     if not ranks and (any(item.syntax.model for item in bound.streams) or not _aggregates(select)):
         _refuse_rows(select, bound, problems)
         return None
+    streams = [item.stream for item in bound.streams]
     keys, key_pieces = _keys(select, bound.scope, problems)
     deadline = select.clause("DEADLINE")
     deadline_us = deadline.durations[0].us if deadline else None
     if ranks:
-        stream = bound.streams[0].stream
-        ranking = bind_top(select, stream, bound.scope, where, problems)
+        ranking = bind_top(select, streams, bound.scope, where, problems)
         range_us = bind_range(bound, cadence)
         if ranking is None or problems or cadence is None or range_us is None:
             return None
         top, aggregate, columns = ranking
         query = WindowQuery(
-            syntax.name.text, stream.name, range_us, cadence, keys, (aggregate,), columns, joins, where,
-            deadline_us=deadline_us, top=top, text=text[syntax.span.start : syntax.span.end], span=syntax.span,
+            syntax.name.text, streams[0].name, range_us, cadence, keys, (aggregate,), columns, joins, where,
+            deadline_us=deadline_us, top=top, united=tuple(s.name for s in streams[1:]),
+            text=text[syntax.span.start : syntax.span.end], span=syntax.span,
         )  # fmt: skip
         return CreateQuery(query, syntax.span)
     binder = AnswerBinder(bound.scope, where, key_pieces, problems)
@@ -79,7 +80,7 @@ def bind_query(
         return None
     query = WindowQuery(
         name=syntax.name.text,
-        stream=bound.streams[0].stream.name,
+        stream=streams[0].name,
         range_us=range_us,
         cadence=cadence,
         keys=keys,
@@ -92,6 +93,7 @@ def bind_query(
         order=order,
         limit=select.limit,
         deadline_us=deadline_us,
+        united=tuple(stream.name for stream in streams[1:]),
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
@@ -132,7 +134,8 @@ def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     if select.top is None:
         return
     for item in bound.streams:
-        if item.stream.probability is None and not select.top.exclusive:
+        alike = select.top.exclusive and all(other.stream.probability is None for other in bound.streams)
+        if item.stream.probability is None and not alike:
             problems.add(BindError(
                 "bind.no-probability", f'stream "{item.stream.name}" has no probability column', span=select.top.span,
                 detail="a top-k over possible worlds ranks rows that may not exist, so each row needs a probability",

@@ -6,13 +6,15 @@ row before anything is ranked. What the semantics says of each ranked row comes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from punctual.errors import BindError
 from punctual.plan.query import Aggregate, Constant, Output, Predicate, Top
-from punctual.plan.relation import Stream
+from punctual.plan.relation import Stream, quoted
+from punctual.plan.united import KEY, PROBABILITY, RULE, key_of
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Expression
-from punctual.sql.pieces import quoted
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
 from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
@@ -23,16 +25,19 @@ RANK = "rank"
 
 
 def bind_top(
-    select: SelectSyntax, stream: Stream, scope: Scope, where: Predicate, problems: Problems
+    select: SelectSyntax, streams: Sequence[Stream], scope: Scope, where: Predicate, problems: Problems
 ) -> tuple[Top, Aggregate, tuple[Output, ...]] | None:
-    """The ranking, its aggregate and its outputs; None with the reason in ``problems``."""
+    """The ranking, its aggregate and its outputs; None with the reason in ``problems``.
+
+    ``streams`` are those whose rows are ranked together.
+    """
     syntax = select.top
     assert syntax is not None
     semantics = syntax.semantics
     if syntax.streams:
         if semantics != "PK":
             problems.not_yet(f"{semantics} of STREAMS", syntax.span, "leave BY out")
-        if not stream.keys:
+        for stream in (stream for stream in streams if not stream.keys):
             problems.add(BindError(
                 "bind.no-key", f'stream "{stream.name}" has no key', span=syntax.span,
                 detail="TOP k STREAMS ranks keys", hint="declare one in CREATE STREAM, for example: sensor STRING KEY",
@@ -48,12 +53,12 @@ def bind_top(
     score = _score(select, problems)
     if score is None:
         return None
-    key = _key(stream)
-    rule = key if syntax.exclusive else "NULL" if stream.rule is None else quoted(stream.rule)
+    probability, rule, key = _meanings(streams)
+    rule = key if syntax.exclusive else rule
     by = row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)
     fields = [
         ("s", by),
-        ("p", f"CAST({'NULL' if stream.probability is None else quoted(stream.probability)} AS DOUBLE)"),
+        ("p", f"CAST({probability} AS DOUBLE)"),
         ("r", f"CAST({rule} AS STRING)"),
     ]
     if syntax.streams:
@@ -77,17 +82,19 @@ def bind_top(
             ))
     outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
     struct = ", ".join(f"'{name}', {text}" for name, text in fields)
-    told = "STREAMS_ALIKE" if syntax.exclusive and stream.probability is None else semantics
+    told = "STREAMS_ALIKE" if syntax.exclusive and streams[0].probability is None else semantics
     parameters: tuple[Constant, ...] = (told, syntax.k, int(score.ascending), *syntax.parameters)
     aggregate = Aggregate("top", f"named_struct({struct})", parameters, where=where, span=syntax.span)
     return Top(syntax.k, semantics, by, syntax.parameters, score.ascending), aggregate, tuple(outputs)
 
 
-def _key(stream: Stream) -> str:
-    """The stream's key as one value; several columns as JSON, which tells them apart."""
-    if len(stream.keys) <= 1:
-        return quoted(stream.keys[0]) if stream.keys else "NULL"
-    return f"to_json(struct({', '.join(quoted(name) for name in stream.keys)}))"
+def _meanings(streams: Sequence[Stream]) -> tuple[str, str, str]:
+    """Probability, rule and key of a row."""
+    if len(streams) > 1:
+        return PROBABILITY, RULE, KEY
+    (stream,) = streams
+    probability, rule = ("NULL" if name is None else quoted(name) for name in (stream.probability, stream.rule))
+    return probability, rule, key_of(stream)
 
 
 def _score(select: SelectSyntax, problems: Problems) -> OrderSyntax | None:

@@ -100,8 +100,3 @@ def bracketed(pieces: Pieces, span: Span) -> Pieces:
     if len(pieces) == 1:
         return pieces
     return (Piece("(", "bound", span, True), *pieces, Piece(")", "bound", span, True))
-
-
-def quoted(name: str) -> str:
-    """A name as one identifier of Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"

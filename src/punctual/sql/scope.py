@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.errors import BindError, Span
-from punctual.plan.relation import Column, find_column
+from punctual.plan.relation import Column, find_column, quoted
 from punctual.sql.expression import ColumnReference, Expression
-from punctual.sql.pieces import Piece, quoted
+from punctual.sql.pieces import Piece
 from punctual.sql.problems import suggest
 
 
@@ -21,6 +21,8 @@ class Relation:
     name: str
     columns: tuple[Column, ...]
     span: Span
+    apart: frozenset[str] = frozenset()
+    """Names, in lower case, that only some of united streams declare, or with different types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,10 @@ class Scope:
         known = [c.name for relation in ((of,) if of else self.relations) for c in relation.columns]
         wanted = reference.parts[1] if of else reference.parts[0]
         where = f' of {of.kind} "{of.name}"' if of else ""
+        apart = any(wanted.lower() in relation.apart for relation in ((of,) if of else self.relations))
         raise BindError(
             "bind.unknown-column", f'there is no column "{wanted if of else name}"{where}', span=span,
+            detail="all streams of a UNION ALL have to declare it, with one type" if apart else None,
             hint=suggest(wanted, known, "columns"),
         )
 
