@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from punctual.clock import SECOND
-from punctual.plan.query import Bound, Period, Top
+from punctual.plan.query import Bound, Period
 from punctual.plan.relation import Column
 from punctual.plan.source import FeedSource, FileSource, RateSource
 from punctual.sql.bound import DropQuery, Explain, SetOption
@@ -151,9 +151,16 @@ def test_what_does_not_run_yet_parses_and_binds(body: str) -> None:
 def test_rankings(by: str, semantics: str, numbers: tuple[float, ...]) -> None:
     body = f"SELECT TOP 3 {by} sensor, kmh * 2 AS fast FROM speed [RANGE 1 MINUTE] ORDER BY fast DESC PERIOD 1 MINUTE"
     (query,) = compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries.values()
-    assert query.top == Top(3, semantics, "`kmh` * 2", numbers, ascending=False)
+    top = query.top
+    assert top is not None
+    assert (top.k, top.semantics, top.score, top.parameters) == (3, semantics, "`kmh` * 2", numbers)
+    assert not top.ascending
     (aggregate,) = query.aggregates
-    assert aggregate.parameters == (semantics, 3, 0, *numbers)
+    *ranking, (first, second), key = aggregate.parameters
+    assert ranking == [semantics, 3, 0, 0.0, numbers]
+    assert (first, second[0], key) == ("tie0", "x", "tie0" if semantics.startswith("STREAMS") else "")
+    assert f"'{second}', `kmh` * 2" in top.kept  # a declared column is kept anyway
+    assert "sensor" not in top.kept or semantics == "STREAMS_EXCLUSIVE"
     assert aggregate.argument is not None
     assert aggregate.argument.startswith("named_struct('s', `kmh` * 2, 'p', ")
     named = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from punctual.clock import Clock, Micros
+from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Timing
 from punctual.engine.isolate import reason
 from punctual.engine.memory import Memory
@@ -30,25 +31,29 @@ Failed = list[tuple[str, str]]
 class Answering:
     """Answers what is due. ``judged`` says whether time counts: not in a replay at full speed."""
 
-    def __init__(self, backend: Backend, clock: Clock, *, judged: bool) -> None:
+    def __init__(self, backend: Backend, clock: Clock, broken: BrokenRules, *, judged: bool) -> None:
         self.late_pending = True
         """Whether late executions share a pass; off for comparison only."""
         self.cost = PassCost()
         self._backend = backend
         self._clock = clock
+        self._broken = broken
         self._judged = judged
         self._measured: dict[str, Measured] = {}
 
-    def passes(self, asked: list[Asked], timing: Timing, released: Micros) -> Iterator[list[Asked]]:
-        """What is answered together: all of it in a replay at full speed, else as deadlines and lateness ask for."""
+    def passes(self, asked: list[Asked], timing: Timing, released: Micros) -> Iterator[tuple[list[Asked], float]]:
+        """What is answered together, and how much work it is.
+
+        All of it in a replay at full speed, else as deadlines and lateness ask for.
+        """
         if not self._judged or not asked:
-            yield asked
+            yield asked, 0.0
             return
         waiting = Waiting(asked, timing, released)
         while waiting:
             some, work = waiting.take(self._clock.now(), self.cost, late_pending=self.late_pending)
             began = self._clock.monotonic()
-            yield some
+            yield some, work
             self.cost = self.cost.after(work, self._clock.monotonic() - began)
 
     def answer(
@@ -58,6 +63,8 @@ class Answering:
         if not asked:
             return [], []
         answered, late, spent = memory.answer(asked)
+        for one, result in zip(asked, answered):
+            self._broken.see(one, result, memory.streams)
         began = self._clock.monotonic()
 
         def moment() -> Moment | None:

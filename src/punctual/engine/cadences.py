@@ -2,8 +2,7 @@
 
 Plans are made by ``share`` for the classes of the standing program, and kept as epochs. A program whose classes,
 bounds and method are as before keeps its epochs; another one gets a new epoch that takes over at an instant to come.
-Every change is in the journal before anything follows from it: a record holds all epochs that still matter, so the last
-one is enough, and the others are forgotten.
+Every change is in the journal before anything follows from it.
 
 A class without epochs keeps every query at its own bound. That is what is planned where sharing saves nothing, and then
 nothing is written.
@@ -17,20 +16,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
-import orjson
-
 from punctual.clock import Micros
 from punctual.config import Options
+from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import SharedPlan
-from punctual.runtime.store.records import RecordLog
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
 from punctual.share.class_plan import ClassPlan
 from punctual.share.class_plans import class_plans
 
+SUBJECT = "cadence"
 Epochs = Mapping[str, tuple[Epoch, ...]]
 """By class, ascending."""
 
@@ -53,15 +51,13 @@ class Timing:
 class Cadences:
     """Reads and writes the journal; everything else is a function of what it holds."""
 
-    def __init__(self, journal: RecordLog) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._epochs: Epochs = {}
-        for _position, payload in journal.read(max(0, journal.position - 1)):
-            found: dict[str, tuple[Epoch, ...]] = {}
-            for body in orjson.loads(payload)["cadence"]:
-                epoch = Epoch.from_json(body)
-                found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
-            self._epochs = found
+        found: dict[str, tuple[Epoch, ...]] = {}
+        for body in journal.read(SUBJECT):
+            epoch = Epoch.from_json(body)
+            found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
+        self._epochs: Epochs = found
 
     @property
     def epochs(self) -> Epochs:
@@ -157,7 +153,7 @@ class Cadences:
         if before:
             instant, handed_by = takeover(before, after)
         else:
-            dearest = max(stood, key=lambda member: member.range_us)
+            dearest = max(stood, key=lambda member: (member.range_us, member.ranks))
             handed_by = Run(length_text(dearest.bound), dearest.bound)
             instant = handed_by.following(after)
         return followed(before, _epoch(plan, request, rates, keys, instant, handed_by))
@@ -166,8 +162,7 @@ class Cadences:
         """From now on this holds; what is not in the journal yet is written first."""
         if timing.epochs != self._epochs:
             body = [epoch.to_json() for several in timing.epochs.values() for epoch in several]
-            position = self._journal.append(orjson.dumps({"cadence": body}))
-            self._journal.trim(position)
+            self._journal.write(SUBJECT, body)
             self._epochs = timing.epochs
 
 

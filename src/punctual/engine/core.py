@@ -15,9 +15,12 @@ from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import Answering
+from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Cadences, Timing, own_bounds
+from punctual.engine.cuts import Cuts
 from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
+from punctual.engine.journal import Journal
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
 from punctual.engine.progress import Progress, end_of_input, joint
@@ -82,12 +85,16 @@ class Core:
         newest = self._newest()
         if newest is not None:
             self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
-        self.cadences = Cadences(store.journal)
-        self.answering = Answering(backend, clock, judged=judged)
+        journal = Journal(store.journal)
+        self.cadences = Cadences(journal)
+        self._cuts = Cuts(journal)
+        self._broken = BrokenRules(store)
+        self.answering = Answering(backend, clock, self._broken, judged=judged)
         self._measured_rates: dict[str, Rates] = {}
         self._planned = clock.monotonic()
         self._clock = clock
         self._judged = judged
+        self._gives_way = judged and options.qos != "best-effort"
         self._report = report
         self._standing: Standing | None = None
         self._memory: Memory | None = None
@@ -378,16 +385,22 @@ class Core:
             if delivered:
                 asked = [without(a, delivered) for a in asked]
             timing = self.standing.timing
-            for some in self.answering.passes([a for a in asked if a.due.instants.size], timing, released):
+            asked = self._cuts.known(batch, [a for a in asked if a.due.instants.size])
+            for some, work in self.answering.passes(asked, timing, released):
                 still = [a for a in some if a.reader.query.name not in failed]
+                if self._gives_way:
+                    still = self._cuts.decide(batch, still, self._clock.now(), released, self.answering.cost, work)
                 blocks, problems = self.answering.answer(still, self.memory, timing, released)
                 self._mark(problems)
                 failed |= {name for name, _why in problems}
+                for name, letters in self._broken.write(batch).items():
+                    self.progress[name] = replace(self.progress[name], dead=self.progress[name].dead + letters)
                 if blocks:
                     count += self.delivery.deliver(batch, passes, blocks)
                     passes += 1
         self._answered = {name: p.through for name, p in self.progress.items()}
         self.memory.drop(self.progress)
+        self._broken.forget(self.memory.oldest(self.progress))
         if failed:
             self.install(self.replan(frozenset()), {})
         self._drifted()

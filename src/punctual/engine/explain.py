@@ -13,6 +13,7 @@ from punctual.clock import duration_text, span_text
 from punctual.engine.explain_schedule import Schedule
 from punctual.engine.printed import count, line
 from punctual.estimate.panes import panes_in_window
+from punctual.estimate.ranking_reach import mass_read
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
@@ -212,7 +213,9 @@ def _call(unit: Unit, reader: Reader, number: int) -> str:
 def _synopsis(synopsis: UnitSynopsis) -> str:
     if synopsis.kind == "world":
         k = synopsis.parameters[0]
-        return f"ranking({f'candidates for {k}' if k else 'all rows'})"
+        if not k:
+            return "ranking(all rows)"
+        return f"ranking(candidates for {k}: the best of a pane, to a mass of {mass_read(k):.0f})"
     argument = "" if synopsis.argument is None else _plain(synopsis.argument)
     return f"{synopsis.kind}({argument})"
 

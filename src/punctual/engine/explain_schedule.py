@@ -78,7 +78,7 @@ class Schedule:
     def _class_text(self, plan: ClassPlan) -> list[str]:
         groups = self.groups(plan)
         names = " ".join(f"g{number}" for number in range(1, len(groups) + 1))
-        cost = "merges of panes" if self.operator == "scan" else "answers"
+        cost = self._costs_in(plan, "merges of panes")
         head = f"class of stream {plan.sharing.stream} · {names} · unit {span_text(plan.unit_us)} · costs in {cost}"
         lines = [head, ""]
         for number, group in enumerate(groups, 1):
@@ -88,9 +88,14 @@ class Schedule:
         chosen = "conservative, every query at its own bound" if plan.apart else plan.method
         lines += ["", f"  plan: {chosen} · {plan.why}", "", *(_timeline(plan, groups)), ""]
         lines += self._comparison(plan)
-        if self.operator == "scan" and self.asked != "auto":
+        if self.operator == "scan" and self.asked != "auto" and not plan.sharing.ranking:
             lines += ["", "  costs are those of one scan an execution (SET window_merge = scan)"]
         return lines
+
+    def _costs_in(self, plan: ClassPlan, merges: str) -> str:
+        if plan.sharing.ranking:
+            return "ranks of a row"
+        return merges if self.operator == "scan" else "answers"
 
     def _comparison(self, plan: ClassPlan) -> list[str]:
         per = span_text(plan.unit_us)
@@ -142,7 +147,7 @@ class Schedule:
             "own_bounds": plan.apart,
             "why": plan.why,
             "unit_us": plan.unit_us,
-            "costs_in": "merges" if self.operator == "scan" else "answers",
+            "costs_in": self._costs_in(plan, "merges"),
             "cost_per_unit": float(plan.cost_per_unit),
             "lower_bound": float(plan.lower_bound),
             "methods": {method: None if cost is None else float(cost) for method, cost in costs.items()},

@@ -20,6 +20,7 @@ from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
+from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.runtime.operators.reduce import from_ipc, to_ipc
@@ -62,6 +63,11 @@ class Memory:
             else:
                 self._panes[index] = Panes(standing.specs[index], shards, scan)
         self._late = {name: LateRows(spec) for name, spec in standing.late.items()}
+
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams whose rows it holds, by name in lower case."""
+        return self._standing.catalog.streams
 
     def add(self, section: Section, units: Mapping[str, Unit]) -> None:
         """The cells of a committed section; ``units`` tells what older keys stand for."""
@@ -146,6 +152,11 @@ class Memory:
         for stream, late in self._late.items():
             units = [unit for unit in self._standing.plan.units if stream in (s.lower() for s in unit.streams)]
             late.drop(min(self.horizon(unit, joint(progress, unit.streams)) for unit in units))
+
+    def oldest(self, progress: Mapping[str, Progress]) -> Micros:
+        """Every unit keeps what lies after this, and perhaps more."""
+        units = self._standing.plan.units
+        return min((self.horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
 
     @staticmethod
     def horizon(unit: Unit, progress: Progress) -> Micros:

@@ -43,6 +43,8 @@ class Asked:
     types: QueryTypes
     due: Listed
     covered_from: Micros
+    eps: float | None = None
+    """Where a ranking's tail is cut, if that was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,9 @@ Evaluate = Callable[[Sequence[Question]], list[list[pa.Array]]]
 
 def kernel_reader(asked: Asked) -> kernel.Reader:
     """The reader as the kernel sees it."""
+    cut = () if asked.eps is None else (asked.eps,)
     calls = tuple(
-        kernel.Call(use.function, use.synopsis, use.parameters, _selection(use.conditions), data_type)
+        kernel.Call(use.function, use.synopsis, use.parameters + cut, _selection(use.conditions), data_type)
         for use, data_type in zip(asked.reader.uses, asked.types.aggregates)
     )
     return kernel.Reader(_selection(asked.reader.where), asked.reader.query.range_us, asked.due.instants, calls)
@@ -158,7 +161,7 @@ def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.L
     """The result rows of each answer, and what is said about their error (None: they are exact)."""
     query, types = asked.reader.query, asked.types
     if query.top is not None:
-        return _ranked_rows(asked, answered), None
+        return _ranked_rows(asked, answered), _cut_errors(asked)
     results = iter(reply)
     outputs = [
         _of_type(_column(asked, answered, o.reference) if o.reference is not None else next(results), t)
@@ -193,6 +196,20 @@ def _ranked_rows(asked: Asked, answered: Answered) -> pa.ListArray:
     columns = [_of_type(column, t) for column, t in zip(items.flatten(), types.outputs)]
     struct = pa.StructArray.from_arrays(columns, names=[o.name for o in query.outputs])
     return pa.ListArray.from_arrays(pa.array(offsets), struct)
+
+
+def _cut_errors(asked: Asked) -> pa.Array | None:
+    """By how much values may be less than they are, because a tail was cut; None where nothing was."""
+    query = asked.reader.query
+    if asked.eps is None or query.top is None:
+        return None
+    moved = asked.eps
+    if query.top.semantics.startswith("STREAMS"):
+        moved *= query.top.k  # all rows of a key that are not read are among the k best so rarely, together
+    elif query.top.semantics == "PRF":
+        moved *= max(abs(weight) for weight in query.top.parameters)
+    text = orjson.dumps({query.outputs[-2].name: moved}).decode()
+    return pa.repeat(text, asked.due.instants.size)
 
 
 def _about_ranking(asked: Asked, answered: Answered, table: pa.Table) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 from punctual.clock import iso
 from punctual.engine.cadences import Cadences
+from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress
 from punctual.engine.state import ProgramState
 from punctual.ports.storage import PosixFiles
@@ -57,7 +58,7 @@ def read_status(directory: str) -> dict[str, Any]:
                 "queries": len(epoch.seats),
                 "runs": len(epoch.runs),
             }
-            for several in Cadences(store.journal).epochs.values()
+            for several in Cadences(Journal(store.journal)).epochs.values()
             for epoch in several
         ],
         "answer_records": store.answers.position,

@@ -7,6 +7,9 @@ answer windows:
 shared. *fold* takes each window from running totals or a tree of merged panes: that costs next to nothing, but each
 window pays it for itself, so an execution is as dear as the number of its answers.
 
+Rankings of one window are answered by one walk for the largest k, which visits k ranks of every row: as the rows are
+the same for all of a class, k is the cost, all of it shared, whichever operator merges their panes.
+
 Modelled costs count merges; measured ones are microseconds. Only ratios within one class matter to a plan.
 """
 
@@ -36,6 +39,15 @@ class Rates:
 
 
 MODELLED = Rates()
+
+
+def ranking_work(ranks: int, rates: Rates = MODELLED) -> Work:
+    """The work of one ranking that needs so many ranks of every row.
+
+    >>> ranking_work(100)
+    Work(shared=Fraction(100, 1), own=Fraction(0, 1))
+    """
+    return Work(ranks * rates.merge, rates.answer)
 
 
 def window_work(panes: int, operator: Operator, rates: Rates = MODELLED) -> Work:

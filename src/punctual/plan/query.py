@@ -128,16 +128,30 @@ Cadence = Period | Bound
 class Top:
     """A ranking over possible worlds in place of aggregates.
 
-    The query's one aggregate is ``top`` over a struct of the row: ``s`` (score), ``p`` (probability), ``r`` (rule),
-    and ``x0``, ``x1``, ... for the columns it selects; its outputs are these, then what the semantics says of each row.
-    ``score`` is a row expression.
+    The query's one aggregate is ``top`` over a struct of the row with ``x0``, ``x1``, ... for the columns it selects;
+    its outputs are these, then what the semantics says of each row. ``score`` is a row expression, ``kept`` the struct
+    of what panes keep of a row besides its declared columns: ``s`` (score), ``p`` (probability), ``r`` (rule), and
+    what is selected and no column.
     """
 
     k: int
     semantics: str
     score: str
+    kept: str
     parameters: tuple[float, ...] = ()
     ascending: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it needs every row of a window, and no ranks: it has a closed form or a walk of its own."""
+        return self.semantics in ("U_TOPK", "EXPECTED_RANK", "PRFE")
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks of every row it has to know."""
+        if self.whole:
+            return 1
+        return max(self.k, len(self.parameters)) if self.semantics == "PRF" else self.k
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,9 @@ class _Problem:
         runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
         place = {run.step * self.unit: _only(number) for number, run in enumerate(runs)}
         by_member = tuple(place[member.bound] for member in self.members)
-        return self._result("conservative", why, runs, by_member, None, apart=True)
+        # Rankings are of one window: where bounds meet, the largest of them is walked once.
+        cost = self._rate_when_due(runs) if self.sharing.ranking else None
+        return self._result("conservative", why, runs, by_member, cost, apart=True)
 
     def fastest(self) -> ClassPlan:
         """The exact plan where it is found fast, else the greedy one."""

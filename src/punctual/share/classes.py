@@ -1,8 +1,9 @@
 """Sharing classes: queries whose joint execution can cost no more than its dearest member.
 
 Windows over the same rows (stream, enrichment, filter, group keys) that keep the same synopses are one class: one scan
-of the longest answers them all, whatever their ranges. Queries of different classes share the job that reads rows and
-nothing else, so when they run is planned class by class.
+of the longest answers them all, whatever their ranges. Rankings of one window (the same range too) by one score are a
+class chained by k: one walk for the largest answers them all. Queries of different classes share the job that reads
+rows and nothing else, so when they run is planned class by class.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from punctual.plan.shared import Reader, SharedPlan
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A query of a class; ``fixed`` where its instants are the multiples of ``bound`` (PERIOD) and no others."""
+    """A query of a class; ``fixed`` where its instants are the multiples of ``bound`` (PERIOD) and no others.
+
+    ``ranks`` is how many ranks of every row it has to know, 0 for aggregates.
+    """
 
     query: str
     bound: Micros
     range_us: Micros
     fixed: bool
+    ranks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,11 @@ class SharingClass:
     streams: tuple[str, ...]
     unit: int
     members: tuple[Member, ...]
+
+    @property
+    def ranking(self) -> bool:
+        """Whether its members rank the rows of one window."""
+        return self.members[0].ranks > 0
 
     @property
     def stream(self) -> str:
@@ -53,11 +63,15 @@ def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
 
 def _member(reader: Reader) -> Member:
     query = reader.query
-    return Member(query.name, query.cadence.us, query.range_us, isinstance(query.cadence, Period))
+    fixed = isinstance(query.cadence, Period)
+    return Member(query.name, query.cadence.us, query.range_us, fixed, 0 if query.top is None else query.top.ranks)
 
 
 def _identity(plan: SharedPlan, reader: Reader) -> str:
-    unit = plan.units[reader.unit]
-    states = sorted({repr((unit.synopses[use.synopsis], use.conditions)) for use in reader.uses})
+    unit, top = plan.units[reader.unit], reader.query.top
+    if top is None:
+        states = sorted({repr((unit.synopses[use.synopsis], use.conditions)) for use in reader.uses})
+    else:  # whatever the largest k is just now
+        states = [repr((top.kept, top.ascending, reader.query.range_us))]
     what = (unit.identity, reader.where, states)
     return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()

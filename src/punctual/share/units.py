@@ -21,8 +21,6 @@ DEFAULT_RSD = 0.05
 ROWS = UnitSynopsis("rows", None)
 ALL_ROWS = 0
 """In place of k: candidates are not enough."""
-WHOLE = ("U_TOPK", "EXPECTED_RANK", "PRFE", "STREAMS_ALIKE")
-"""Rankings that need every row of a window."""
 
 
 def share(
@@ -57,7 +55,7 @@ def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -
     constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
     for query in members:
         for aggregate in query.aggregates:
-            synopses[_synopsis(aggregate)] = None
+            synopses[_synopsis(query, aggregate)] = None
         for predicate in (query.where, *(aggregate.where for aggregate in query.aggregates)):
             for comparison in predicate.comparisons:
                 constants[comparison.column].update(comparison.values)
@@ -98,22 +96,20 @@ def _score(ranking: UnitSynopsis) -> object:
     return ranking.argument, ranking.parameters[1:]
 
 
-def _place(unit: Unit, aggregate: Aggregate) -> int:
+def _place(unit: Unit, query: WindowQuery, aggregate: Aggregate) -> int:
     """Which synopsis of the unit an aggregate reads."""
-    own = _synopsis(aggregate)
+    own = _synopsis(query, aggregate)
     for place, one in enumerate(unit.synopses):
         if one == own or (own.kind == one.kind == "world" and _score(own) == _score(one)):
             return place
     raise AssertionError("a unit keeps what its readers read")
 
 
-def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
-    if aggregate.function == TOP.name:
-        semantics, k, ascending, *numbers = aggregate.parameters
-        assert isinstance(k, int)
-        assert isinstance(ascending, int)
-        most = ALL_ROWS if semantics in WHOLE else max(k, len(numbers)) if semantics == "PRF" else k
-        return UnitSynopsis(TOP.synopsis, aggregate.argument, (most, ascending))
+def _synopsis(query: WindowQuery, aggregate: Aggregate) -> UnitSynopsis:
+    top = query.top
+    if top is not None:
+        most = ALL_ROWS if top.whole or aggregate.parameters[0] == "STREAMS_ALIKE" else top.ranks
+        return UnitSynopsis(TOP.synopsis, top.kept, (most, int(top.ascending)))
     function = FUNCTIONS[aggregate.function]
     if aggregate.argument is None:
         return ROWS
@@ -136,7 +132,7 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
 
 def _reader(query: WindowQuery, index: int, unit: Unit, step: Micros) -> Reader:
     uses = tuple(
-        Use(a.function, _place(unit, a), a.parameters, _conditions(unit, a.where))
+        Use(a.function, _place(unit, query, a), a.parameters, _conditions(unit, a.where))
         for a in query.aggregates
     )
     return Reader(query, index, step, _conditions(unit, query.where), uses)

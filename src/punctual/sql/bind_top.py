@@ -1,17 +1,20 @@
 """SELECT TOP k [BY semantics | STREAMS] columns ... ORDER BY score: a ranking of rows or keys over possible worlds.
 
-The row travels as one struct: its score, probability and rule, and the columns that are selected, all computed from the
-row before anything is ranked. What the semantics says of each ranked row comes after the selected columns.
+The row travels as one struct: its score, probability and rule, and what is selected, all computed from the row before
+anything is ranked. Declared columns are kept with every ranked row anyway, since they break ties, so rankings by one
+score that select nothing else keep the very same rows. What the semantics says of each ranked row comes after the
+selected columns.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from punctual.errors import BindError
-from punctual.plan.query import Aggregate, Constant, Output, Predicate, Top
+from punctual.plan.query import Aggregate, Output, Predicate, Top
 from punctual.plan.relation import Stream, quoted
-from punctual.plan.united import KEY, PROBABILITY, RULE, key_of
+from punctual.plan.united import KEY, PROBABILITY, RULE, common_columns, key_of
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Expression
@@ -56,19 +59,26 @@ def bind_top(
     probability, rule, key = _meanings(streams)
     rule = key if syntax.exclusive else rule
     by = row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)
-    fields = [
-        ("s", by),
-        ("p", f"CAST({probability} AS DOUBLE)"),
-        ("r", f"CAST({rule} AS STRING)"),
-    ]
+    ranked = [("s", by), ("p", f"CAST({probability} AS DOUBLE)"), ("r", f"CAST({rule} AS STRING)")]
+    kept = list(ranked)
+    there = _kept_anyway(streams)
+    key_field = ""
     if syntax.streams:
-        fields.append(("k", f"CAST({key} AS STRING)"))
+        key_field = there.get(key, "k")
+        if key_field == "k":
+            kept.append(("k", f"CAST({key} AS STRING)"))
+    selected: list[tuple[str, str]] = []
+    fields: list[str] = []
     outputs: list[Output] = []
     names: set[str] = set()
     for item in _items(select, problems):
         assert item.expression is not None
-        place = f"x{len(outputs)}"
-        fields.append((place, row_sql(item.expression, scope, "TOP", problems)))
+        place, text = f"x{len(outputs)}", row_sql(item.expression, scope, "TOP", problems)
+        selected.append((place, text))
+        # Named by what it is, wherever it stands in SELECT: queries that select the same keep the same.
+        fields.append(there.setdefault(text, f"x{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"))
+        if fields[-1][0] == "x" and (fields[-1], text) not in kept:
+            kept.append((fields[-1], text))
         outputs.append(
             Output(output_name(item, names, problems), f"`a0`[0].`{place}`", None, item.expression.span)
         )
@@ -81,11 +91,26 @@ def bind_top(
                 hint=f"rename yours: AS {name}_2",
             ))
     outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
-    struct = ", ".join(f"'{name}', {text}" for name, text in fields)
     told = "STREAMS_ALIKE" if syntax.exclusive and streams[0].probability is None else semantics
-    parameters: tuple[Constant, ...] = (told, syntax.k, int(score.ascending), *syntax.parameters)
-    aggregate = Aggregate("top", f"named_struct({struct})", parameters, where=where, span=syntax.span)
-    return Top(syntax.k, semantics, by, syntax.parameters, score.ascending), aggregate, tuple(outputs)
+    parameters = (told, syntax.k, int(score.ascending), 0.0, syntax.parameters, tuple(fields), key_field)
+    aggregate = Aggregate("top", _struct([*ranked, *selected]), parameters, where=where, span=syntax.span)
+    top = Top(syntax.k, semantics, by, _struct(kept[:3] + sorted(kept[3:])), syntax.parameters, score.ascending)
+    return top, aggregate, tuple(outputs)
+
+
+def _struct(fields: Sequence[tuple[str, str]]) -> str:
+    return "named_struct(" + ", ".join(f"'{name}', {text}" for name, text in fields) + ")"
+
+
+def _kept_anyway(streams: Sequence[Stream]) -> dict[str, str]:
+    """Under which name a ranked row keeps each declared column: its event time, and what breaks ties."""
+    times = {stream.event_time for stream in streams}
+    common = [column.name for column in common_columns(streams)]
+    ties = [name for name in common if name != streams[0].event_time]
+    found = {quoted(name): f"tie{place}" for place, name in enumerate(ties)}
+    if len(times) == 1 and times <= set(common):
+        found[quoted(streams[0].event_time)] = "t"
+    return found
 
 
 def _meanings(streams: Sequence[Stream]) -> tuple[str, str, str]:

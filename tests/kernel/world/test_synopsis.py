@@ -35,7 +35,9 @@ def lifted(synopsis: WorldRows, rows: list[Item], times: list[int], cell: list[i
 
 
 def answered(synopsis: WorldRows, state: dict[str, pa.Array], parameters: tuple[Any, ...]) -> tuple[list[Item], int]:
-    found, errors = synopsis.finish("top", parameters, state, None)
+    semantics, k, ascending, *numbers = parameters
+    full = (semantics, k, ascending, 0.0, tuple(numbers), ("x0",), "")
+    found, errors = synopsis.finish("top", full, state, None)
     assert errors is None
     found.validate(full=True)
     (one,) = found.to_pylist()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +22,8 @@ from punctual.kernel.window.cells import take_state
 from punctual.kernel.window.groups import Groups
 from punctual.kernel.window.series import Series
 from punctual.kernel.window.spec import I64, Reader, Selection
-from punctual.kernel.window.synopsis import State, Synopsis
+from punctual.kernel.window.synopsis import Finish, State, Synopsis, Together
 from punctual.kernel.window.windows import Fold, Questions, Results, every_instant, occupied
-
-Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
-"""What a synopsis' ``finish`` is called with: function, parameters, type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +123,29 @@ def _frames(readers: Sequence[Reader], results: Results, groups: Groups) -> list
 def _finish(jobs: Jobs, synopsis: Synopsis, state: State, counts: I64, answers: list[Answered]) -> None:
     """Read all calls off the states of one synopsis; ``counts`` are the rows of each job."""
     offsets = _offsets(counts)
-    every = np.arange(counts.size)
-    for (function, parameters, result_type), uses in jobs.uses.items():
-        used = np.array([job for _, _, job in uses])
-        starts, part = offsets[used], state
-        if not np.array_equal(used, every):
-            starts = _offsets(counts[used])
-            rows = np.arange(starts[-1]) + np.repeat(offsets[used] - starts[:-1], counts[used])
-            part = take_state(state, pa.array(rows))
-        values, errors = synopsis.finish(function, parameters, part, result_type)
-        for (r, c, _), start, count in zip(uses, starts.tolist(), counts[used].tolist()):
-            answers[r].values[c] = values.slice(start, count)
-            answers[r].errors[c] = None if errors is None else errors.slice(start, count)
+    finishes = list(jobs.uses)
+    used = [np.unique([job for _, _, job in uses]) for uses in jobs.uses.values()]
+    starts = [_offsets(counts[some]) for some in used]
+    rows = [
+        np.arange(start[-1]) + np.repeat(offsets[some] - start[:-1], counts[some]) for some, start in zip(used, starts)
+    ]
+    if isinstance(synopsis, Together):
+        finished = synopsis.finish_together(finishes, rows, state)
+    else:
+        finished = [
+            synopsis.finish(function, parameters, _some(state, own, offsets[-1]), result_type)
+            for (function, parameters, result_type), own in zip(finishes, rows)
+        ]
+    for uses, some, start, (values, errors) in zip(jobs.uses.values(), used, starts, finished):
+        place = dict(zip(some.tolist(), zip(start.tolist(), counts[some].tolist())))
+        for r, c, job in uses:
+            answers[r].values[c] = values.slice(*place[job])
+            answers[r].errors[c] = None if errors is None else errors.slice(*place[job])
+
+
+def _some(state: State, rows: I64, height: int) -> State:
+    """Some rows of a state, which has so many."""
+    return state if rows.size == height else take_state(state, pa.array(rows))
 
 
 def _offsets(counts: I64) -> I64:

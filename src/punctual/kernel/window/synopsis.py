@@ -30,9 +30,9 @@ from punctual.kernel.window.moments import Moments
 from punctual.kernel.window.state import I64, State
 from punctual.kernel.window.sums import Sum
 from punctual.kernel.window.values import Values
-from punctual.kernel.world.synopsis import WorldRows
+from punctual.kernel.world.synopsis import Finish, WorldRows
 
-__all__ = ["KINDS", "Invertible", "State", "Synopsis", "make"]
+__all__ = ["KINDS", "Finish", "Invertible", "State", "Synopsis", "Together", "make"]
 
 
 class Synopsis(Protocol):
@@ -72,6 +72,17 @@ class Invertible(Protocol):
 
     def subtract(self, whole: State, part: State) -> State:
         """Cell by cell, the state of the rows of ``whole`` without those of ``part``."""
+        ...
+
+
+@runtime_checkable
+class Together(Protocol):
+    """A synopsis whose functions have most of their work in common where they read the same states."""
+
+    def finish_together(
+        self, finishes: Sequence[Finish], wanted: Sequence[I64], state: State
+    ) -> list[tuple[pa.Array, pa.Array | None]]:
+        """What ``finish`` gives for each of the calls, on the state rows (ascending) that it is wanted of."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Uncertain top-k in arrays: rows that exist with a probability, rules whose rows exclude each other, and who is best.
 
-Public: the functions below, each over sequences or arrays of one value a row. :class:`RankTable` is the pass that
+Public: the functions below, each over sequences or arrays of one value a row. :func:`rank_together` is the pass that
 several queries over the same rows share.
 """
 
@@ -12,10 +12,12 @@ from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.ranks import RankTable, rank_probabilities, topk_probabilities
 from punctual.kernel.world.rows import WorldError
 from punctual.kernel.world.streams import topk_streams, topk_streams_exclusive
+from punctual.kernel.world.together import Wanted, rank_together
 
 __all__ = [
     "RankTable",
     "Ranked",
+    "Wanted",
     "WorldError",
     "candidates",
     "expected_ranks",
@@ -25,6 +27,7 @@ __all__ = [
     "prfe",
     "pt_k",
     "rank_probabilities",
+    "rank_together",
     "topk_probabilities",
     "topk_streams",
     "topk_streams_exclusive",

@@ -1,8 +1,9 @@
 """The answers that rows at their ranks give: Pk-topk, Global-topk, PT-k, U-kRanks and parameterised ranking.
 
-Each function is one pass. Where several queries read the same rows, :class:`punctual.kernel.world.ranks.RankTable`
-answers them all from one. All of them return :class:`punctual.kernel.world.ranked.Ranked` and raise ``WorldError``;
-rows of value 0 are never in an answer, so k above the number of rows gives all that may be among the best.
+Each function is one pass over rows in any order. Where several queries read the same rows,
+:func:`punctual.kernel.world.together.rank_together` answers them all from one, of which these are the case of a single
+query. All of them return :class:`punctual.kernel.world.ranked.Ranked` and raise ``WorldError``; rows of value 0 are
+never in an answer, so k above the number of rows gives all that may be among the best.
 
 Oracle: tests/oracles/worlds.py. References: tests/papers/chen/topk.toml.
 """
@@ -11,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punctual.kernel.world.rank_scan import read_ranks
-from punctual.kernel.world.ranked import Ranked, best, checked_threshold, checked_weights, without_residue
-from punctual.kernel.world.ranks import RankTable
+from punctual.kernel.world.ranked import Ranked, checked_weights
 from punctual.kernel.world.rows import F64, Column, checked_k, ranked
+from punctual.kernel.world.together import Wanted, from_ranks
 
 
 def pk_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -24,8 +24,7 @@ def pk_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) 
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([2, 1], [0.704, 0.4])
     """
-    rows, k = ranked(score, prob, rule).possible(), checked_k(k)
-    return best(rows, read_ranks(rows, k)[0], k)
+    return _alone(Wanted("PK", checked_k(k)), score, prob, rule)
 
 
 global_topk = pk_topk
@@ -34,8 +33,7 @@ global_topk = pk_topk
 
 def pt_k(score: Column, prob: Column, rule: Column | None = None, *, k: int, threshold: float) -> Ranked:
     """All rows whose Pr_k is at least the threshold: none, or more than k."""
-    least, rows, k = checked_threshold(threshold), ranked(score, prob, rule).possible(), checked_k(k)
-    return best(rows, read_ranks(rows, k)[0], None, at_least=least)
+    return _alone(Wanted("PT", checked_k(k), (threshold,)), score, prob, rule)
 
 
 def u_kranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -45,7 +43,7 @@ def u_kranks(score: Column, prob: Column, rule: Column | None = None, *, k: int)
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([1, 1], [0.56, 0.24])
     """
-    return RankTable.of(score, prob, rule, k=k).u_kranks()
+    return _alone(Wanted("U_KRANKS", checked_k(k)), score, prob, rule)
 
 
 def prf(
@@ -56,5 +54,8 @@ def prf(
     >>> prf([80, 50], [0.3, 0.8], k=1, weights=[1.0, 0.5]).index.tolist()
     [1]
     """
-    own, rows, k = checked_weights(weights), ranked(score, prob, rule).possible(), checked_k(k)
-    return best(rows, without_residue(read_ranks(rows, own.size, own)[0], own), k)
+    return _alone(Wanted("PRF", checked_k(k), tuple(checked_weights(weights).tolist())), score, prob, rule)
+
+
+def _alone(wanted: Wanted, score: Column, prob: Column, rule: Column | None) -> Ranked:
+    return from_ranks(ranked(score, prob, rule).possible(), [wanted])[wanted]

@@ -34,11 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import multiply, total
-from punctual.kernel.world.rank_scan import EPS, reach
-from punctual.kernel.world.rows import F64, I64, Column, WorldError, checked_k, ranked
-
-LEAST_EPS, MOST_EPS = 1e-24, 0.5
+from punctual.kernel.world.polynomial import BLOCK, add_up, blocks_for, constant, first, multiply_two
+from punctual.kernel.world.rank_scan import EPS, checked_eps, reach
+from punctual.kernel.world.rows import F64, I64, Column, checked_k, ranked
 
 
 def candidates(
@@ -64,16 +62,16 @@ def candidates(
     >>> candidates([5, 4, 3, 2], [1.0, 0.5, 1.0, 0.9], k=2).tolist()
     [True, True, True, False]
     """
-    if not LEAST_EPS <= eps < MOST_EPS:
-        raise WorldError("world.bad-eps", f"eps is {eps}; it is at least {LEAST_EPS} and below {MOST_EPS}")
+    checked_eps(eps)
     rows, k = ranked(score, prob, rule).possible(), checked_k(k)
+    blocks = blocks_for(min(k, rows.prob.size + 1))
     # The median of N is at most its mean rounded up, so up to a mean of k - 1 the probability is a half or more.
     kept = int(np.searchsorted(np.cumsum(rows.prob), (k - 1) * (1 - 1e-9)))
-    dropped = reach(rows.prob, k, eps)
-    if dropped < rows.prob.size or _fewer(rows.prob, rows.rule, rows.rules, k) <= eps:
+    dropped = int(reach(rows.prob, np.array([k]), eps)[0])
+    if dropped < rows.prob.size or _fewer(rows.prob, rows.rule, rows.rules, k, blocks) <= eps:
         while dropped - kept > 1:
             middle = (kept + dropped) // 2
-            if _fewer(rows.prob[:middle], rows.rule[:middle], rows.rules, k) > eps:
+            if _fewer(rows.prob[:middle], rows.rule[:middle], rows.rules, k, blocks) > eps:
                 kept = middle
             else:
                 dropped = middle
@@ -83,18 +81,23 @@ def candidates(
 
 
 @compiled
-def _fewer(prob: F64, rule: I64, rules: int, k: int) -> float:
+def _fewer(prob: F64, rule: I64, rules: int, k: int, blocks: int) -> float:
     """Probability that fewer than k of the rows exist."""
-    poly = np.zeros(k)
-    poly[0] = 1.0
-    low, high = 0, 1
+    poly = constant(blocks)
+    low, high = BLOCK, 2 * BLOCK
     mass = np.zeros(rules)
-    for i in range(prob.size):
-        if rule[i] < 0:
-            low, high = multiply(poly, low, high, prob[i])
-        else:
+    waiting = 0.0  # two events cost what one costs
+    for i in range(prob.size + rules):
+        if i < prob.size and rule[i] >= 0:
             mass[rule[i]] += prob[i]
-    for g in range(rules):
-        if mass[g] > 0.0:
-            low, high = multiply(poly, low, high, mass[g])
-    return total(poly, low, high)
+            continue
+        event = prob[i] if i < prob.size else mass[i - prob.size]
+        if waiting > 0.0:
+            low, high = multiply_two(poly, low, high, waiting, event)
+            waiting = 0.0
+        else:
+            waiting = event
+    low, high = multiply_two(poly, low, high, waiting, 0.0)
+    before = np.zeros(blocks + 2)
+    add_up(poly, low, high, before)
+    return first(poly, low, high, before, k)

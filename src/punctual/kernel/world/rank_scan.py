@@ -13,20 +13,26 @@ Design
 *Scan*, O(n k): one polynomial with a factor for every rule. At a member, its rule's factor is divided out, the row is
 read, and the larger factor is multiplied in. Taken together that last step is (1 - A' + A' x) / (1 - A + A x), which
 on the unit circle is at most ``max(1, |1 - 2 A'| / |1 - 2 A|)``: as long as ``A + A' <= 1`` errors never grow from row
-to row, and a read multiplies them by at most 1 / (1 - 2 A). A rule is *light* when all of its steps have
-``A + A' <= 1`` and ``A <= LIGHT``: every rule of mass up to 0.45 is, and one that gains most of its mass at its end.
+to row, and a read multiplies them by at most 1 / (1 - 2 A). A step is *light* when ``A + A' <= 1`` and ``A <= LIGHT``:
+all steps of a rule of mass up to 0.45 are, and those of one that gains most of its mass at its end.
 
-*Intervals*, O(n k log n), as soon as one rule is not light: there division loses digits with every rule. (Rules of 0.3
-and 0.7, all first members before all second ones: wrong by 2e-10 with 40 rules, by 4e-4 with 70.)
-Each factor is put on the O(log n) nodes of a segment tree over positions that make up its stretch. The leaves are
-visited in order; the polynomials on the path from the root to the leaf are kept, and only those below the point where
-two neighbouring paths part are computed again, by products alone. Rows without a rule have stretches too.
+*Leaves*, as soon as one step is not light: there division loses digits with every rule. (Rules of 0.3 and 0.7, all
+first members before all second ones: wrong by 2e-10 with 40 rules, by 4e-4 with 70.) Rows are cut into leaves of 16.
+Every factor is put on the O(log n) nodes of a segment tree over leaves that make up the leaves which its stretch
+covers. Leaves are visited in order; the polynomials on the path from the root are kept, and only those below the point
+where two neighbouring paths part are computed again, by products alone. Each leaf starts from these and is scanned. A
+factor that a heavy step ends inside the leaf is kept apart from the start, and multiplied in for each row that it is
+above of. O(n k log n), but the lowest four levels, where a tree has most of its work, are the cheaper scan.
 
 *Stop.* N_i, the number of all better rows, only grows with i, and Pr_k(i) <= P(N_i < k) (see ``candidates``). Once a
 row sees P(N < k) <= eps, every later row has Pr_k <= eps and is not visited. Chernoff's bound on the mass of better
 rows says beforehand where that is at the latest, so the tree is built over a prefix only.
 
-Memory: k times the depth of the tree, and 4 bytes for each factor on each of its nodes.
+Invariant: what a row shows of its first ranks has the same bits for every k, eps and number of readings. Which steps
+are light is asked of all rows, whether or not they are visited; leaves begin at multiples of 16; and a longer prefix
+makes a tree whose left half is the shorter one's: a stretch is cut into the same nodes there.
+
+Memory: k times the depth of the tree, and 8 bytes for each factor on each of its nodes.
 Oracles: all worlds; the definition in rational arithmetic (tests/oracles/worlds.py).
 """
 
@@ -38,138 +44,126 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import divide, multiply, multiply_two, total, weighted
-from punctual.kernel.world.rows import F64, I64, UncertainRows
+from punctual.kernel.world.polynomial import BLOCK, add_up, constant, copy, divide, first, multiply, multiply_all
+from punctual.kernel.world.reading import Readings, blocks_over, compare, next_reading, take, write
+from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 
-I32 = NDArray[np.int32]
+BOOLS = NDArray[np.bool_]
 EPS = 1e-18
 """A probability that is taken for 0."""
+LEAST_EPS, MOST_EPS = 1e-24, 0.5
 LIGHT = 0.45
 """The largest mass that is divided out: an error grows tenfold in the row that is read, and no further."""
+LEAF = 16
+NEVER = 1 << 62
 
 
-def read_ranks(rows: UncertainRows, k: int, weights: F64 | None = None, *, table: bool = False) -> tuple[F64, F64]:
-    """Values of the rows that may be among the k best, and if ``table`` the distributions of their ranks.
-
-    Parameters
-    ----------
-    rows : UncertainRows
-        Without impossible ones.
-    weights : float64[k], optional
-        The value of a row is the sum over ranks of the weight times the probability of the rank: Pr_k without.
-
-    Returns
-    -------
-    values : float64[m]
-        Of the first m rows in rank order; every other row has Pr_k <= EPS.
-    ranks : float64[m, k], or float64[0, k]
-        Probability of each rank.
-    """
-    m = reach(rows.prob, k, EPS)
-    prob, rule = rows.prob[:m], rows.rule[:m]
-    width = min(k, m)
-    values, ranks = np.zeros(m), np.empty((m if table else 0, width))
-    own = np.ones(0) if weights is None else weights[:width].astype(np.float64)
-    mass, end, light = stretches(prob, rule, rows.rules)
+def walk(rows: UncertainRows, readings: Readings) -> None:
+    """Show rows, none of them impossible, to the readings until these have seen enough."""
+    n, reached = rows.prob.size, int(readings.ends.max(initial=0))
+    mass, before, end, apart, light = stretches(rows.prob, rows.rule, rows.rules)
     if light:
-        seen = _scan(prob, rule, rows.rules, own, values, ranks)
-    else:
-        seen = _walk_intervals(prob, mass, *_on_nodes(end), own, values, ranks)
-    ranks = ranks[:seen]
-    if table and width < k:
-        ranks = np.concatenate((ranks, np.zeros((seen, k - width))), axis=1)
-    return values[:seen], ranks if table else np.empty((0, k))
+        _walk(rows.prob, mass, before, apart, end, max(n, 1), 0, np.zeros(3, np.int64), np.zeros(0), readings)
+        return
+    reached = min(n, -(-reached // LEAF) * LEAF)
+    tree = _on_nodes(mass[:reached], end[:reached])
+    _walk(rows.prob[:reached], mass, before, apart, end, LEAF, *tree, readings)
 
 
-def reach(prob: F64, k: int, eps: float) -> int:
-    """How many of the first rows may have P(N < k) > eps, by Chernoff's bound: the others do not.
+def checked_eps(eps: float) -> float:
+    """A probability that may be neglected."""
+    if not LEAST_EPS <= eps < MOST_EPS:
+        raise WorldError("world.bad-eps", f"eps is {eps}; it is at least {LEAST_EPS} and below {MOST_EPS}")
+    return float(eps)
+
+
+def reach(prob: F64, ks: I64, eps: float) -> I64:
+    """For each k how many of the first rows may have P(N < k) > eps, by Chernoff's bound: the others do not."""
+    better = np.cumsum(prob)  # behind each row
+    return np.minimum(prob.size, np.searchsorted(better, enough_mass(ks, log(eps))) + 1)
+
+
+@compiled
+def enough_mass(ks: I64, log_eps: float) -> F64:
+    """A mean of N that is large enough for P(N < k) <= eps, by halving.
 
     A sum N of independent events with mean m > h has P(N <= h) <= exp(h - m) (m / h)^h.
     """
-    h = k - 1
-    bad, good = float(h), h + 1.0  # the least mean that is large enough, by halving
-    while not _below(good, h, eps):
-        bad, good = good, 2 * good
-    while good - bad > 1e-9 * good:
-        middle = (bad + good) / 2
-        bad, good = (bad, middle) if _below(middle, h, eps) else (middle, good)
-    better = np.cumsum(prob)  # behind each row
-    return min(prob.size, int(np.searchsorted(better, good * (1 + 1e-9))) + 1)
-
-
-def _below(mean: float, h: int, eps: float) -> bool:
-    return h - mean + (h * log(mean / h) if h else 0.0) <= log(eps)
+    means = np.empty(ks.size)
+    for at in range(ks.size):
+        h = ks[at] - 1
+        bad, good = float(h), h + 1.0
+        while _log_below(good, h) > log_eps:
+            bad, good = good, 2 * good
+        while good - bad > 1e-9 * good:
+            middle = (bad + good) / 2
+            if _log_below(middle, h) > log_eps:
+                bad = middle
+            else:
+                good = middle
+        means[at] = good * (1 + 1e-9)
+    return means
 
 
 @compiled
-def stretches(prob: F64, rule: I64, rules: int) -> tuple[F64, I64, bool]:
-    """The factor behind each row: its mass and where it ends, the next member; and whether all rules are light."""
+def _log_below(mean: float, h: int) -> float:
+    return h - mean + (h * log(mean / h) if h else 0.0)
+
+
+@compiled
+def stretches(prob: F64, rule: I64, rules: int) -> tuple[F64, I64, I64, BOOLS, bool]:
+    """The factor behind each row.
+
+    Its mass; the former member of the rule, or -1; the next one, where it ends, or ``NEVER``; whether it is kept apart
+    in the leaf where it ends; and whether no factor is.
+    """
     n = prob.size
-    mass, end = prob.copy(), np.full(n, n)
+    mass, before, end, apart = prob.copy(), np.full(n, -1), np.full(n, NEVER), np.zeros(n, np.bool_)
     last = np.full(rules, -1)
-    light = True
     for i in range(n):
         g = rule[i]
-        if g < 0:
-            continue
-        before = last[g]
-        if before >= 0:
-            end[before] = i
-            mass[i] += mass[before]
-            light = light and mass[before] <= LIGHT and mass[before] + mass[i] <= 1.0
-        last[g] = i
-    return mass, end, light
-
-
-@compiled
-def _scan(prob: F64, rule: I64, rules: int, weights: F64, values: F64, ranks: F64) -> int:
-    """Read every row, light rules only; how many rows were read."""
-    width = ranks.shape[1]
-    poly, others = np.zeros(width), np.zeros(width)
-    poly[0] = 1.0
-    low, high, events = 0, 1, 0
-    mass = np.zeros(rules)
-    for i in range(prob.size):
-        g = rule[i]
-        before = mass[g] if g >= 0 else 0.0
-        if before > 0.0:
-            divide(poly, low, high, before, others)
-            poly, others = others, poly
-            high = min(high, events)
-            events -= 1
-        if _read(poly, low, high, prob[i], weights, values, ranks, i) <= EPS:
-            return i + 1
-        low, high = multiply(poly, low, high, before + prob[i])
-        events += 1
         if g >= 0:
-            mass[g] += prob[i]
-    return prob.size
+            former = last[g]
+            if former >= 0:
+                before[i], end[former] = former, i
+                mass[i] += mass[former]
+            last[g] = i
+    light = True
+    for i in range(n - 1, -1, -1):
+        after = end[i]
+        if after < n:
+            # Behind a factor that is kept apart nothing makes good for a division.
+            uneven = apart[after] and end[after] // LEAF == after // LEAF
+            apart[i] = mass[i] > LIGHT or mass[i] + mass[after] > 1.0 or uneven
+            light = light and not apart[i]
+    return mass, before, end, apart, light
 
 
 @compiled
-def _on_nodes(end: I64) -> tuple[int, I64, I32]:
-    """Depth of the tree, and the rows whose factor, between the row and its ``end``, is put on each node.
+def _on_nodes(mass: F64, end: I64) -> tuple[int, I64, F64]:
+    """Depth of a tree over leaves, and the masses of the factors that are put on each node.
 
-    Nodes are numbered from the root, 1, as in a heap; those of leaf i are ``2**depth + i`` and its ancestors.
+    Nodes are numbered from the root, 1, as in a heap; leaf l and its ancestors are ``2**depth + l`` and its halves. The
+    masses of a node begin at its entry in the second array, and end at the next one.
     """
     depth = 0
-    while 1 << depth < end.size:
+    while LEAF << depth < end.size:
         depth += 1
     offsets = np.zeros((2 << depth) + 1, np.int64)
-    items = np.zeros(0, np.int32)
+    items = np.zeros(0)
     for filling in (False, True):
         for i in range(end.size):
-            left, right = (1 << depth) + i + 1, (1 << depth) + end[i]
+            left, right = (1 << depth) + i // LEAF + 1, (1 << depth) + min(1 << depth, end[i] // LEAF)
             while left < right:
                 if left & 1:
                     if filling:
-                        items[offsets[left]] = i
+                        items[offsets[left]] = mass[i]
                     offsets[left] += 1
                     left += 1
                 if right & 1:
                     right -= 1
                     if filling:
-                        items[offsets[right]] = i
+                        items[offsets[right]] = mass[i]
                     offsets[right] += 1
                 left >>= 1
                 right >>= 1
@@ -180,52 +174,102 @@ def _on_nodes(end: I64) -> tuple[int, I64, I32]:
                 count = offsets[node]
                 offsets[node] = start
                 start += count
-            items = np.zeros(start, np.int32)
+            items = np.zeros(start)
     offsets[1:] = offsets[:-1].copy()
     offsets[0] = 0
     return depth, offsets, items
 
 
 @compiled
-def _walk_intervals(
-    prob: F64, mass: F64, depth: int, offsets: I64, items: I32, weights: F64, values: F64, ranks: F64
-) -> int:
-    """Read every row by products alone; how many rows were read."""
-    width = ranks.shape[1]
-    polys = np.zeros((depth + 1, width))  # of the path to the leaf, the root's first
-    lows, highs = np.zeros(depth + 1, np.int64), np.ones(depth + 1, np.int64)
-    polys[0, 0] = 1.0
-    for i in range(prob.size):
+def _walk(
+    prob: F64,
+    mass: F64,
+    before: I64,
+    apart: BOOLS,
+    end: I64,
+    leaf: int,
+    depth: int,
+    offsets: I64,
+    items: F64,
+    readings: Readings,
+) -> None:
+    """Visit the leaves, of ``leaf`` rows each, and scan them. ``prob`` is of whole leaves, or of all rows."""
+    asked, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
+    over, blocks = 0, ends.size
+    summed = 0
+    while summed < asked.size and asked[summed]["kind"] == 0:
+        summed += 1
+    path = np.zeros((depth + 1, (blocks + 1) * BLOCK))  # the root's polynomial first
+    path[0, BLOCK] = 1.0
+    lows, highs = np.full(depth + 1, BLOCK), np.full(depth + 1, 2 * BLOCK)
+    poly, shown = constant(blocks), constant(blocks)
+    sums = np.zeros(blocks + 2)
+    some, kept, kept_mass = np.zeros(LEAF), np.zeros(LEAF, np.int64), np.zeros(LEAF)
+    for start in range(0, prob.size, leaf):
+        number, stop = start // leaf, min(start + leaf, prob.size)
         level = 1
-        while i and not (i ^ (i - 1)) >> (depth - level):  # where the paths to this leaf and the last one part
+        while number and not (number ^ (number - 1)) >> (depth - level):  # where this path and the last one part
             level += 1
         for at in range(level, depth + 1):
-            low, high = lows[at - 1], highs[at - 1]
-            poly = polys[at]
-            poly[low:high] = polys[at - 1, low:high]
-            node = ((1 << depth) + i) >> (depth - at)
-            item, stop = offsets[node], offsets[node + 1]
-            while item + 2 <= stop:
-                low, high = multiply_two(poly, low, high, mass[items[item]], mass[items[item + 1]])
-                item += 2
-            if item < stop:
-                low, high = multiply(poly, low, high, mass[items[item]])
-            lows[at], highs[at] = low, high
-        if _read(polys[depth], lows[depth], highs[depth], prob[i], weights, values, ranks, i) <= EPS:
-            return i + 1
-    return prob.size
+            node = ((1 << depth) + number) >> (depth - at)
+            copy(path[at - 1], lows[at - 1], highs[at - 1], path[at])
+            factors = items[offsets[node] : offsets[node + 1]]
+            lows[at], highs[at] = multiply_all(path[at], lows[at - 1], highs[at - 1], factors)
+        divided, apart_now = 0, 0
+        for i in range(start, stop):
+            j = before[i]
+            if 0 <= j < start:
+                if apart[j]:
+                    kept[apart_now], kept_mass[apart_now] = j, mass[j]
+                    apart_now += 1
+                else:
+                    some[divided] = mass[j]
+                    divided += 1
+        copy(path[depth], lows[depth], highs[depth], poly)
+        low, high = multiply_all(poly, lows[depth], highs[depth], some[:divided])
+        for i in range(start, stop):
+            j = before[i]
+            if j >= 0:
+                if apart[j]:
+                    apart_now = _without(kept, kept_mass, apart_now, j)
+                else:
+                    divide(poly, low, high, mass[j])
+            lower, higher = low, high
+            if apart_now:
+                copy(poly, low, high, shown)
+                lower, higher = multiply_all(shown, low, high, kept_mass[:apart_now])
+            view = shown if apart_now else poly
+            add_up(view, lower, higher, sums)
+            over = blocks_over(i, lower, higher, sums, ends, over, eps)
+            if over == blocks:
+                return
+            for one in range(summed):
+                fewer = first(view, lower, higher, sums, asked[one]["k"])
+                if fewer > eps and (asked[one]["k"] - 1) // BLOCK >= over:
+                    values[asked[one]["at"] + key[i]] += prob[i] * fewer
+            one = next_reading(summed, prob[i], lower, higher, sums, over, asked)
+            if one < asked.size:
+                take(i, prob[i], view, lower, higher, sums, over, eps, asked, one, numbers, rows, values, key)
+            if best_row.size or table.size:
+                here = max(lower, (over + 1) * BLOCK)
+                ranks = view[here : max(here, higher)]
+                if best_row.size:
+                    compare(i, prob[i], ranks, best_value[here - BLOCK :], best_row[here - BLOCK :])
+                if table.size:
+                    write(prob[i], ranks, table[i, here - BLOCK :])
+            if apart[i] and end[i] < stop:
+                kept[apart_now], kept_mass[apart_now] = i, mass[i]
+                apart_now += 1
+            else:
+                low, high = multiply(poly, low, high, mass[i])
 
 
 @compiled
-def _read(
-    poly: F64, low: int, high: int, p: float, weights: F64, values: F64, ranks: F64, row: int
-) -> float:
-    """Write what a row of probability ``p`` gets; the probability that fewer than k others are better."""
-    fewer = total(poly, low, high)
-    values[row] = p * (weighted(poly, low, high, weights) if weights.size else max(0.0, fewer))
-    if ranks.shape[0]:
-        ranks[row, :low] = 0.0
-        ranks[row, high:] = 0.0
-        for c in range(low, high):
-            ranks[row, c] = max(0.0, p * poly[c])
-    return fewer
+def _without(kept: I64, kept_mass: F64, count: int, factor: int) -> int:
+    """Take a factor out, the others in their order; how many are left."""
+    there = 0
+    for at in range(count):
+        if kept[at] != factor:
+            kept[there], kept_mass[there] = kept[at], kept_mass[at]
+            there += 1
+    return there

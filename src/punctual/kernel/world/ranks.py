@@ -1,21 +1,16 @@
-"""Probabilities of ranks: one pass for the largest k, from which every smaller one is read.
+"""Probabilities of ranks, as such: of all rows, in the order of the input.
 
 A row is at rank j (from 1) in the worlds where it exists and exactly j - 1 better rows do; Pr_k is the sum over the
-first k ranks. The polynomial that a pass keeps for the largest k begins with that of every smaller k, so queries that
-differ in k, in a threshold or in their weights cost one pass together and a sum each.
-
-Whatever is below ``rank_scan.EPS`` (1e-18) is 0.
+first k ranks. Whatever is below ``rank_scan.EPS`` (1e-18) is 0. Answers do not need all of that: see ``together``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from punctual.kernel.world.rank_scan import read_ranks
-from punctual.kernel.world.ranked import Ranked, best, checked_threshold, checked_weights, without_residue
+from punctual.kernel.world.requests import Request, tell
 from punctual.kernel.world.rows import F64, Column, UncertainRows, WorldError, checked_k, ranked
 
 
@@ -46,8 +41,13 @@ def topk_probabilities(score: Column, prob: Column, rule: Column | None = None, 
     >>> topk_probabilities(score, prob, rule, k=2).round(3).tolist()
     [0.3, 0.4, 0.38, 0.202, 0.704, 0.014]
     """
-    rows = ranked(score, prob, rule).possible()
-    return rows.scatter(read_ranks(rows, checked_k(k))[0])
+    return row_values(ranked(score, prob, rule).possible(), checked_k(k))
+
+
+def row_values(rows: UncertainRows, k: int) -> F64:
+    """Pr_k of rows that are ranked, none of them impossible."""
+    request = Request(k, by_key=True)
+    return rows.scatter(tell(rows, [request], keys=np.arange(rows.prob.size)).sums(request))
 
 
 def rank_probabilities(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> F64:
@@ -61,7 +61,7 @@ def rank_probabilities(score: Column, prob: Column, rule: Column | None = None, 
 
 @dataclass(frozen=True, slots=True)
 class RankTable:
-    """The pass for the largest k: :meth:`of` makes it, and every answer for at most that k is read from it.
+    """The distribution of every row's rank, of which each smaller k is a part: :meth:`of` makes it.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ class RankTable:
     Examples
     --------
     >>> table = RankTable.of([80, 65, 50], [0.3, 0.4, 0.8], k=2)
-    >>> table.pk_topk(1).index.tolist(), table.pk_topk(2).index.tolist()
-    ([2], [2, 1])
+    >>> table.topk_probabilities(1).round(3).tolist(), table.topk_probabilities(2).round(3).tolist()
+    ([0.3, 0.28, 0.336], [0.3, 0.4, 0.704])
     """
 
     rows: UncertainRows
@@ -86,7 +86,8 @@ class RankTable:
     def of(cls, score: Column, prob: Column, rule: Column | None = None, *, k: int) -> RankTable:
         """One pass over rows as for :func:`punctual.kernel.world.rows.ranked`."""
         rows, k = ranked(score, prob, rule).possible(), checked_k(k)
-        return cls(rows, k, read_ranks(rows, k, table=True)[1])
+        known = tell(rows, (), table=k).readings.table[:, :k]
+        return cls(rows, k, np.concatenate((known, np.zeros((len(known), k - known.shape[1]))), axis=1))
 
     def topk_probabilities(self, k: int | None = None) -> F64:
         """Pr_k of each row of the input."""
@@ -96,37 +97,8 @@ class RankTable:
         """Probability of each of the first k ranks for each row of the input."""
         return self.rows.scatter(self._first(k))
 
-    def pk_topk(self, k: int | None = None) -> Ranked:
-        """The k rows of highest Pr_k."""
-        return best(self.rows, self._first(k).sum(axis=1), self._within(k))
-
-    global_topk = pk_topk
-
-    def pt_k(self, k: int | None = None, *, threshold: float) -> Ranked:
-        """All rows whose Pr_k reaches the threshold."""
-        return best(self.rows, self._first(k).sum(axis=1), None, at_least=checked_threshold(threshold))
-
-    def u_kranks(self, k: int | None = None) -> Ranked:
-        """For each rank the row that is most likely there; fewer than k when no more rows can exist together."""
-        first = self._first(k)
-        if not len(first):
-            return best(self.rows, np.zeros(0), 0)
-        # The first of equal ones in rank order, but not by their last digits.
-        at = (first >= first.max(axis=0) * (1 - 1e-12)).argmax(axis=0)
-        value = first[at, np.arange(at.size)]
-        likely = value > 0
-        return Ranked(self.rows.position[at[likely]], value[likely])
-
-    def prf(self, k: int | None = None, *, weights: Sequence[float] | F64) -> Ranked:
-        """The k rows of highest absolute sum over ranks of weight times probability; at most ``self.k`` weights."""
-        own = checked_weights(weights)
-        return best(self.rows, without_residue(self._first(own.size) @ own, own), self.k if k is None else checked_k(k))
-
-    def _within(self, k: int | None) -> int:
+    def _first(self, k: int | None) -> F64:
         asked = self.k if k is None else checked_k(k)
         if asked > self.k:
             raise WorldError("world.bad-k", f"ranks up to {self.k} are known, and {asked} are asked for")
-        return asked
-
-    def _first(self, k: int | None) -> F64:
-        return self.ranks[:, : self._within(k)]
+        return self.ranks[:, :asked]

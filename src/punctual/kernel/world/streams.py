@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from punctual.kernel.world.rank_scan import read_ranks
-from punctual.kernel.world.ranked import Ranked, best
-from punctual.kernel.world.rows import I64, Column, UncertainRows, WorldError, checked_k, numbered, ranked
+from punctual.kernel.world.ranked import Ranked
+from punctual.kernel.world.rows import I64, Column, WorldError, checked_k, numbered, ranked
+from punctual.kernel.world.together import EXCLUSIVE, Wanted, from_ranks
 
 
 def topk_streams(score: Column, prob: Column, key: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -24,7 +24,8 @@ def topk_streams(score: Column, prob: Column, key: Column, rule: Column | None =
     >>> answer.index.tolist(), answer.value.tolist()
     ([1, 0], [1.0, 0.75])
     """
-    return _by_key(ranked(score, prob, rule).possible(), _keys(key, len(score)), checked_k(k))
+    wanted = Wanted("STREAMS", checked_k(k))
+    return from_ranks(ranked(score, prob, rule).possible(), [wanted], _keys(key, len(score)))[wanted]
 
 
 def topk_streams_exclusive(score: Column, key: Column, prob: Column | None = None, *, k: int) -> Ranked:
@@ -41,20 +42,8 @@ def topk_streams_exclusive(score: Column, key: Column, prob: Column | None = Non
         has_rank = ranked(score, np.ones(len(score))).position
         rows_of = np.bincount(keys[has_rank], minlength=int(keys.max(initial=-1)) + 1)
         prob = 1.0 / np.maximum(rows_of, 1)[keys]
-    return _by_key(ranked(score, prob, keys).possible(), keys, checked_k(k))
-
-
-def _by_key(rows: UncertainRows, keys: I64, k: int) -> Ranked:
-    values = read_ranks(rows, k)[0]
-    own = keys[rows.position[: values.size]]
-    _labels, first, which = np.unique(own, return_index=True, return_inverse=True)
-    by_best_row = np.argsort(first)
-    sums = np.bincount(which, values, first.size).astype(np.float64)
-    return best(_rows_at(rows, first[by_best_row]), sums[by_best_row], k)
-
-
-def _rows_at(rows: UncertainRows, places: I64) -> UncertainRows:
-    return UncertainRows(rows.size, rows.position[places], rows.prob[places], rows.rule[places], rows.rules)
+    wanted = Wanted(EXCLUSIVE, checked_k(k))
+    return from_ranks(ranked(score, prob, keys).possible(), [wanted], keys)[wanted]
 
 
 def _keys(key: Column, size: int) -> I64:

@@ -8,11 +8,13 @@ With a ``k`` only candidates stay (:mod:`punctual.kernel.world.candidates`): no 
 by more than 1e-18, and a ranking cuts everything below that anyway. Without one (expected ranks, U-topk) all stay.
 
 State: ``rows``, a list of structs with ``t`` (event time), ``s``, ``p``, ``r`` (score, probability, rule), ``tie0``,
-... and ``x0``, ``x1``, ... (what queries select).
+... (the declared columns) and ``x...`` (what queries select besides).
 
 A rule is judged within a window: where its mass exceeds 1 its rows are left out of that answer and counted. Whether
 they will be is not known when a pane is cut, so only rows without a rule may push others out: by the same lemma, since
 rows with rules only add to those above.
+
+All rankings that read the same windows are made from one walk a window (:mod:`punctual.kernel.world.together`).
 
 Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
 """
@@ -20,6 +22,7 @@ Cost: a sort of the rows a merge; a Python call for every list that is long enou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,17 +35,17 @@ from punctual.kernel.window.order import ranks
 from punctual.kernel.window.ragged import lists_of, offsets_of, take_lists
 from punctual.kernel.window.rangefold import fold
 from punctual.kernel.window.state import I64, State, as_type
-from punctual.kernel.world.answers import pk_topk, prf, pt_k, u_kranks
 from punctual.kernel.world.candidates import candidates
-from punctual.kernel.world.closed_forms import expected_ranks, prfe
-from punctual.kernel.world.likeliest import u_topk
+from punctual.kernel.world.rank_scan import EPS
 from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.rows import SLACK, numbered
-from punctual.kernel.world.streams import topk_streams, topk_streams_exclusive
+from punctual.kernel.world.together import Wanted, rank_together
 
 WORTH_CUTTING = 4
 """A list is cut to candidates once it is so many times as long as k."""
 FIRST = ("t", "s", "p", "r")
+Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
+"""Function, parameters, type of the result."""
 UNKNOWN = pa.struct([("s", pa.float64()), ("p", pa.float64()), ("r", pa.string())])
 
 
@@ -87,46 +90,37 @@ class WorldRows:
     def finish(
         self, function: str, parameters: tuple[Any, ...], state: State, result_type: pa.DataType | None
     ) -> tuple[pa.Array, pa.Array | None]:
-        """For each list a struct: ``rows`` (the selected columns, ``value`` and ``rank``) and ``rejected``."""
-        if function != "top":
-            raise InternalError(f"function {function} does not read the synopsis world")
-        semantics, k, _ascending, *numbers = parameters
-        lists = state["rows"]
-        bounds = lists.offsets.to_numpy()
-        items = lists.flatten()
-        bounds = bounds - bounds[0]
-        fields = {field.name: column for field, column in zip(items.type, items.flatten())}
-        prob = fields["p"].to_numpy(zero_copy_only=False)
-        rule = numbered(fields["r"]) if fields["r"].null_count < len(items) else None
-        keys = numbered(fields["k"]) if "k" in fields else None
-        chosen: list[I64] = []
-        values: list[NDArray[np.float64]] = []
-        rejected: list[int] = []
-        for begin, end in zip(bounds.tolist(), bounds[1:].tolist()):
-            places = np.arange(begin, end)
-            if rule is not None:
-                places = places[~_overfull(prob[begin:end], rule[begin:end])]
-            rejected.append(end - begin - places.size)
-            own = None if rule is None else rule[places]
-            if semantics.startswith("STREAMS"):
-                assert keys is not None
-                answer = _ranking_of_keys(semantics, k, prob[places], own, keys[places])
-            else:
-                answer = _ranking(semantics, k, numbers, prob[places], own)
-            chosen.append(places[answer.index])
-            values.append(answer.value)
-        sizes = np.array([one.size for one in chosen], np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *chosen])
-        selected = {name: column.take(pa.array(rows)) for name, column in fields.items() if name[0] == "x"}
-        if result_type is not None:  # where there are no rows yet it is the query that knows their columns
-            wanted = [field for field in result_type.value_type if field.name[0] == "x"]
-            selected = {f.name: as_type(selected.get(f.name, pa.nulls(0, f.type)), f.type) for f in wanted}
-        selected["value"] = pa.array(np.concatenate([np.zeros(0), *values]))
-        place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        selected["rank"] = pa.array(place.astype(np.int32))
-        struct = pa.StructArray.from_arrays(list(selected.values()), names=list(selected))
-        listed = lists_of(offsets_of(sizes), struct)
-        return pa.StructArray.from_arrays([listed, pa.array(rejected, pa.int64())], names=["rows", "rejected"]), None
+        """For each list a struct: ``rows`` (the selected columns, ``value`` and ``rank``), and of those whose rule
+        breaks how many there are (``rejected``) and, told to one asker only, which (``broken``)."""
+        (found,) = self.finish_together([(function, parameters, result_type)], [np.arange(len(state["rows"]))], state)
+        return found
+
+    def finish_together(
+        self, finishes: Sequence[Finish], wanted: Sequence[I64], state: State
+    ) -> list[tuple[pa.Array, pa.Array | None]]:
+        """Many rankings, each of some of the lists: a list is walked once, whoever wants it."""
+        rankings = [_Ranking.of(*finish) for finish in finishes]
+        lists = _Lists.of(state["rows"], rankings)
+        askers: dict[int, list[int]] = {}
+        for number, rows in enumerate(wanted):
+            for row in rows.tolist():
+                askers.setdefault(row, []).append(number)
+        chosen: list[list[I64]] = [[] for _ in rankings]
+        values: list[list[NDArray[np.float64]]] = [[] for _ in rankings]
+        rejected: list[list[int]] = [[] for _ in rankings]
+        broken: list[list[I64]] = [[] for _ in rankings]
+        for row in sorted(askers):
+            places, left_out = lists.places(row)
+            answers = lists.rank(places, [rankings[number] for number in askers[row]])
+            for number, answer in zip(askers[row], answers):
+                chosen[number].append(places[answer.index])
+                values[number].append(answer.value)
+                rejected[number].append(left_out.size)
+                broken[number].append(left_out if number == askers[row][0] else left_out[:0])
+        return [
+            (lists.answers(ranking, *found), None)
+            for ranking, found in zip(rankings, zip(chosen, values, rejected, broken))
+        ]
 
     def _tidy(self, offsets: I64, items: pa.Array) -> State:
         """Each group in rank order, cut to candidates where that is worth it."""
@@ -182,40 +176,94 @@ def _overfull(prob: NDArray[np.float64], rule: I64) -> NDArray[np.bool_]:
     return member & (masses[np.maximum(rule, 0)] > 1 + SLACK)
 
 
-def _labels(rule: I64 | None) -> pa.Array | None:
-    return None if rule is None else pa.array(rule, mask=rule < 0)
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """What a query wants: its ranking, the fields of a row that it shows and their types, the field of a row's key."""
+
+    wanted: Wanted
+    fields: tuple[str, ...]
+    types: tuple[pa.DataType | None, ...]
+    key: str
+    eps: float
+
+    @staticmethod
+    def of(function: str, parameters: tuple[Any, ...], result_type: pa.DataType | None) -> _Ranking:
+        if function != "top":
+            raise InternalError(f"function {function} does not read the synopsis world")
+        semantics, k, _ascending, margin, numbers, fields, key, *eps = parameters
+        types: tuple[pa.DataType | None, ...] = (None,) * len(fields)
+        if result_type is not None:
+            types = tuple(field.type for field in result_type.value_type if field.name[0] == "x")
+        return _Ranking(Wanted(semantics, k, tuple(numbers), margin), fields, types, key, *(eps or [EPS]))
 
 
-def _ranking(semantics: str, k: int, numbers: Sequence[float], prob: NDArray[np.float64], rule: I64 | None) -> Ranked:
-    """The answer over rows that are in rank order already."""
-    score = np.arange(prob.size, 0, -1)
-    labels = _labels(rule)
-    match semantics:
-        case "PK" | "GLOBAL":
-            return pk_topk(score, prob, labels, k=k)
-        case "PT":
-            return pt_k(score, prob, labels, k=k, threshold=numbers[0])
-        case "U_KRANKS":
-            return u_kranks(score, prob, labels, k=k)
-        case "U_TOPK":
-            return u_topk(score, prob, labels, k=k)
-        case "EXPECTED_RANK":
-            return expected_ranks(score, prob, labels, k=k)
-        case "PRF":
-            return prf(score, prob, labels, k=k, weights=numbers)
-        case "PRFE":
-            return prfe(score, prob, labels, k=k, alpha=numbers[0])
-    raise InternalError(f"no semantics {semantics}")
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The rows of all lists as arrays, in rank order list by list."""
 
+    bounds: list[int]
+    fields: dict[str, pa.Array]
+    prob: NDArray[np.float64]
+    rule: I64 | None
+    keys: I64 | None
 
-def _ranking_of_keys(semantics: str, k: int, prob: NDArray[np.float64], rule: I64 | None, keys: I64) -> Ranked:
-    """Keys in place of rows, each named by its best row."""
-    score = np.arange(prob.size, 0, -1)
-    match semantics:
-        case "STREAMS":
-            return topk_streams(score, prob, keys, _labels(rule), k=k)
-        case "STREAMS_EXCLUSIVE":
-            return topk_streams_exclusive(score, keys, prob, k=k)
-        case "STREAMS_ALIKE":  # without probabilities each row of a key is as likely
-            return topk_streams_exclusive(score, keys, k=k)
-    raise InternalError(f"no semantics {semantics}")
+    @staticmethod
+    def of(lists: pa.ListArray, rankings: Sequence[_Ranking]) -> _Lists:
+        bounds = lists.offsets.to_numpy()
+        items = lists.flatten()
+        fields = {field.name: column for field, column in zip(items.type, items.flatten())}
+        named = sorted({ranking.key for ranking in rankings if ranking.key})
+        if len(named) > 1:
+            raise InternalError(f"rows of one stream have one key, not {named}")
+        return _Lists(
+            (bounds - bounds[0]).tolist(),
+            fields,
+            fields["p"].to_numpy(zero_copy_only=False),
+            numbered(fields["r"]) if fields["r"].null_count < len(items) else None,
+            numbered(fields[named[0]]) if named and named[0] in fields else None,
+        )
+
+    def places(self, row: int) -> tuple[I64, I64]:
+        """The rows of a list whose rules hold, and the others."""
+        begin, end = self.bounds[row], self.bounds[row + 1]
+        places = np.arange(begin, end)
+        if self.rule is None:
+            return places, places[:0]
+        overfull = _overfull(self.prob[begin:end], self.rule[begin:end])
+        return places[~overfull], places[overfull]
+
+    def rank(self, places: I64, rankings: Sequence[_Ranking]) -> list[Ranked]:
+        """All rankings of these rows, at the least of their tail cuts: one walk serves those who asked for less."""
+        rule, keys = (None if column is None else column[places] for column in (self.rule, self.keys))
+        wanted = [ranking.wanted for ranking in rankings]
+        return rank_together(self.prob[places], rule, keys, wanted, eps=min(ranking.eps for ranking in rankings))
+
+    def answers(
+        self,
+        ranking: _Ranking,
+        chosen: list[I64],
+        values: list[NDArray[np.float64]],
+        rejected: list[int],
+        broken: list[I64],
+    ) -> pa.StructArray:
+        """The answers of one query, a struct for each list that it reads."""
+        sizes = np.array([one.size for one in chosen], np.int64)
+        rows = np.concatenate([np.zeros(0, np.int64), *chosen])
+        at = pa.array(rows)
+        # Where there are no rows yet it is the query that knows their columns.
+        found = (self.fields.get(name, pa.nulls(0)).take(at) for name in ranking.fields)
+        columns = {f"x{i}": as_type(column, t) for i, (column, t) in enumerate(zip(found, ranking.types))}
+        columns["value"] = pa.array(np.concatenate([np.zeros(0), *values]))
+        place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+        columns["rank"] = pa.array(place.astype(np.int32))
+        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+        listed = lists_of(offsets_of(sizes), struct)
+        columns = {"rows": listed, "rejected": pa.array(rejected, pa.int64()), "broken": self._as_they_are(broken)}
+        return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+    def _as_they_are(self, several: list[I64]) -> pa.ListArray:
+        """Lists of rows with their declared columns."""
+        at = pa.array(np.concatenate([np.zeros(0, np.int64), *several]))
+        names = [name for name in self.fields if name in ("t", "p", "r") or name.startswith("tie")]
+        struct = pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
+        return lists_of(offsets_of(np.array([one.size for one in several], np.int64)), struct)

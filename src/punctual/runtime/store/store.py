@@ -200,6 +200,16 @@ class Store:
             raise corrupt(path, f'the checksum of unit "{section.unit}" does not fit')
         return data
 
+    @tells_disk_full
+    def add_dead_letters(self, batch: int, dead: bytes) -> None:
+        """More dead letters of a batch that is committed, found when its windows were answered; JSON lines."""
+        with self._writing():
+            if batch >= self.next_batch():
+                raise InternalError(f"dead letters were added to batch {batch}, which is not committed")
+            path = self._path(f"dead/{_dead_name(batch, dead)}")
+            if self._files.size(path) is None:
+                write_whole(self._files, path, dead)
+
     def garbage(self) -> None:
         """Remove what no manifest names. Only while no task writes: at open."""
         with self._writing():

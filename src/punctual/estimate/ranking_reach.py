@@ -1,0 +1,27 @@
+"""How far down a ranking has to be read: numbers about work, before there are any rows.
+
+A walk for k ends once fewer than k better rows exist with a probability of at most eps. By Chernoff's bound that is so
+at the latest where the probabilities of the rows read add up to :func:`mass_read`.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from punctual.kernel.world.rank_scan import EPS, enough_mass
+
+
+def mass_read(k: int, eps: float = EPS) -> float:
+    """The sum of probabilities after which no row may be among the k best any more.
+
+    >>> round(mass_read(1)), round(mass_read(100)), round(mass_read(100, 1e-3))
+    (41, 219, 141)
+    """
+    return float(enough_mass(np.array([k]), log(eps))[0])
+
+
+def share_of_walk(k: int, eps: float) -> float:
+    """Which part of a walk is left when its tail is cut at eps."""
+    return mass_read(k, eps) / mass_read(k)

@@ -1,0 +1,150 @@
+"""Requests to one walk over uncertain rows, and what they are told.
+
+Each request is one reading (:mod:`punctual.kernel.world.reading`); equal ones are read once. A k above the number of
+rows means all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from punctual.kernel.world.bounds import kth_largest_at_least
+from punctual.kernel.world.polynomial import BLOCK, blocks_for
+from punctual.kernel.world.rank_scan import EPS, reach, walk
+from punctual.kernel.world.reading import ASKED, CHOICE, SUM, WEIGHTED, Readings
+from punctual.kernel.world.rows import F64, I64, UncertainRows
+
+NEARLY = 2.0**-38
+"""Values are compared at 40 bits (``ranked.best``), so a row that is less by this share may be as good."""
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to read: Pr_k, or a sum over ranks where there are weights.
+
+    By default the rows that may be among the ``best`` so many; with ``least`` those of at least that value. ``margin``
+    asks for values that are less by this share. ``by_key`` asks for the sum of Pr_k over the rows of each key instead.
+    """
+
+    k: int
+    best: int = 0
+    least: float = 0.0
+    margin: float = 0.0
+    weights: tuple[float, ...] = ()
+    by_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Outcome of a walk: ``reading`` is the place of each request in ``readings``; ``keys`` is how many there are."""
+
+    reading: dict[Request, int]
+    readings: Readings
+    keys: int
+
+    def choice(self, request: Request) -> tuple[I64, F64]:
+        """Rows, in rank order, that may be in the answer, and their values."""
+        asked = self.readings.asked[self.reading[request]]
+        kept = slice(asked["at"], asked["at"] + asked["count"])
+        rows, values = self.readings.rows[kept], self.readings.values[kept]
+        if request.weights:  # much of it was good enough only as long as little was known
+            still = np.abs(values) > asked["needed"]
+            rows, values = rows[still], values[still]
+        return rows, values
+
+    def sums(self, request: Request) -> F64:
+        """Sum of each key."""
+        start = self.readings.asked[self.reading[request]]["at"]
+        return self.readings.values[start : start + self.keys]
+
+
+def tell(
+    rows: UncertainRows,
+    requests: Sequence[Request],
+    *,
+    keys: I64 | None = None,
+    ranks: int = 0,
+    table: int = 0,
+    eps: float = EPS,
+) -> Told:
+    """Walk once over rows, none of them impossible.
+
+    Parameters
+    ----------
+    keys : int64[n], optional
+        Number of each row's key, from 0.
+    ranks, table : int
+        For how many ranks the best row, and of how many the probability, is wanted.
+    """
+    n = rows.prob.size
+    needed = _needed(rows.prob, requests)
+    own = sorted(needed, key=lambda one: (_kind(one), needed[one]))
+    blocks = blocks_for(max([1, min(n, ranks), min(n, table), *(_ranks_of(one, n) for one in own)]))
+    ends = reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps)
+    reached = int(ends.max(initial=0))
+    known_keys = 0 if keys is None else int(keys.max(initial=-1)) + 1
+    asked = np.zeros(len(own), ASKED)
+    asked["k"] = [_ranks_of(one, n) for one in own]
+    asked["kind"] = [_kind(one) for one in own]
+    asked["size"] = sizes = [max(map(abs, one.weights), default=1.0) for one in own]
+    asked["keep"] = [_share_kept(one) for one in own]
+    asked["needed"] = [needed[one] for one in own]
+    weights = [_whole_blocks(one.weights[:n]) for one in own]
+    numbers = np.cumsum([0, *(min(one.best, n) if one.weights else 0 for one in own), *(one.size for one in weights)])
+    asked["heap"], asked["heap_end"] = numbers[: len(own)], numbers[1 : len(own) + 1]
+    asked["weights"], asked["weights_end"] = numbers[len(own) : -1], numbers[len(own) + 1 :]
+    # A row is kept where its probability alone exceeds what is needed, or not at all.
+    likely = rows.prob[:reached]
+    kept = (known_keys if one.by_key else np.count_nonzero(likely * size > needed[one]) for one, size in zip(own, sizes))
+    room = np.cumsum([0, *kept])
+    asked["at"] = room[:-1]
+    readings = Readings(
+        asked,
+        numbers=np.concatenate([np.zeros(numbers[len(own)]), *weights]),
+        rows=np.empty(room[-1] if any(not one.by_key for one in own) else 0, np.int64),
+        values=np.zeros(room[-1]),
+        key=np.zeros(0, np.int64) if keys is None else keys,
+        best_value=np.zeros(blocks * BLOCK if ranks else 0),
+        best_row=np.zeros(blocks * BLOCK if ranks else 0, np.int64),
+        table=np.zeros((reached if table else 0, blocks * BLOCK)),
+        ends=ends,
+        eps=eps,
+    )
+    walk(rows, readings)
+    return Told({one: place for place, one in enumerate(own)}, readings, known_keys)
+
+
+def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:
+    """For each request the value above which it has to know of a row, as far as it is known before the walk."""
+    most = {one.best for one in requests if _kind(one) == CHOICE and one.best}
+    ks = sorted(k for k in most if k <= prob.size)
+    bounds = dict(zip(ks, kth_largest_at_least(prob, np.array(ks, np.int64)).tolist()))
+    needed = {}
+    for one in requests:
+        if one.by_key:
+            needed[one] = -1.0
+        else:
+            known = one.least or (0.0 if one.weights else bounds.get(one.best, 0.0))
+            needed[one] = known * _share_kept(one)
+    return needed
+
+
+def _kind(request: Request) -> int:
+    return SUM if request.by_key else WEIGHTED if request.weights else CHOICE
+
+
+def _ranks_of(request: Request, n: int) -> int:
+    return max(1, min(n, len(request.weights) or request.k))
+
+
+def _share_kept(request: Request) -> float:
+    """The part of the least wanted value from which on a row is kept."""
+    return (1.0 - NEARLY) / (1.0 + request.margin)
+
+
+def _whole_blocks(weights: tuple[float, ...]) -> F64:
+    whole = np.zeros(blocks_for(len(weights)) * BLOCK)
+    whole[: len(weights)] = weights
+    return whole

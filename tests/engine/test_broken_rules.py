@@ -1,0 +1,93 @@
+"""Rules whose rows add up to more than 1 within a window: left out, counted, and dead letters once."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from punctual.clock import SECOND, ManualClock, iso
+from punctual.engine.engine import Engine
+from punctual.engine.status import read_dead, read_status
+from tests.engine.test_topk import START, STREAM, WAYS, Row, gathered, select
+from tests.inprocess.backend import InProcess
+
+QUERIES = {
+    "two": select("PK", 2),
+    "means": select("EXPECTED_RANK", 5),
+    "slow": select("PK", 3, where="WHERE speed < 75"),
+    "lanes": select("PK", 2, group="GROUP BY lane"),
+    "longer": select("PK", 2).replace("4 SECONDS", "7 SECONDS"),
+}
+
+
+def heavy(count: int = 60) -> list[Row]:
+    """Rules of random rows, many of which add up to more than 1 in some windows and not in others."""
+    chance = random.Random(5)
+    return [
+        (
+            START + number * SECOND // 3, number, chance.choice("LR"), chance.randint(50, 90),
+            chance.randint(0, 16) / 16, f"c{chance.randrange(8)}" if chance.random() < 0.8 else None,
+        )
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def broken_in(rows: list[Row]) -> set[int]:
+    """Ids of the rows whose rule adds up to more than 1."""
+    mass: Counter[str] = Counter()
+    for row in rows:
+        if row[5] is not None and row[4] is not None:
+            mass[row[5]] += row[4]  # type: ignore[assignment]
+    return {row[1] for row in rows if row[5] is not None and mass[row[5]] > 1}
+
+
+def opened(folder: Path, way: str) -> Engine:
+    partitions, options = WAYS[way]
+    engine = Engine(
+        str(folder), clock=ManualClock(2 * START), backend=lambda: InProcess(partitions, 1), live=False, options=options
+    )
+    engine.sql(STREAM + "".join(f"CREATE QUERY {name} AS {text};\n" for name, text in QUERIES.items()))
+    engine.open()
+    return engine
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_counted_in_every_answer_and_written_once(tmp_path: Path, way: str) -> None:
+    rows = heavy()
+    for begin in range(0, len(rows), 10):  # every batch by another process
+        with opened(tmp_path, way) as engine:
+            engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[begin : begin + 10]])
+            engine.tick()
+            if begin + 10 >= len(rows):
+                engine.end()
+                found = gathered(engine)
+    expected: set[int] = set()
+    for name, answers in found.items():
+        length = 7 if name == "longer" else 4
+        for answer in answers:
+            inside = [row for row in rows if answer["at"] - length * SECOND < row[0] <= answer["at"]]
+            parts = [inside]
+            if name == "slow":
+                parts = [[row for row in inside if row[3] < 75]]
+            elif name == "lanes":
+                parts = [[row for row in inside if row[2] == lane] for lane in "LR"]
+            broken = set().union(*(broken_in(part) for part in parts))
+            assert answer["rejected"] == len(broken), (name, answer["at"])
+            assert not {row["id"] for row in answer["rows"]} & broken
+            expected |= broken
+    letters = list(read_dead(str(tmp_path), "radar"))
+    written = [json.loads(letter["row"]) for letter in letters]
+    assert Counter(row["id"] for row in written) == Counter(expected)
+    by_id = {row[1]: row for row in rows}
+    for row, letter in zip(written, letters):
+        t, number, lane, speed, p, car = by_id[row["id"]]
+        assert row == {"t": iso(t), "id": number, "lane": lane, "speed": speed, "conf": p, "car": car}
+        assert letter["reason"] == f'rule "{car}" adds up to more than 1 within a window'
+        assert letter["event_time"] == iso(t)
+    assert 10 < len(expected) < 55
+    (status,) = [s for name, s in read_status(str(tmp_path))["streams"].items() if name == "radar"]
+    assert status["dead_letters"] <= len(letters)
