@@ -105,3 +105,55 @@ def test_many_windows_in_many_files(tmp_path: Path, placement: str) -> None:
             best = worlds.best_by(inside, worlds.topk_probabilities(inside, 1), 1)
             expected += [(lane, ids[i]) for i in best]
         assert [(row["lane"], row["id"]) for row in answer["rows"]] == expected
+
+
+@pytest.mark.parametrize("placement", ["driver", "cluster"])
+def test_two_streams_as_one_and_a_rule_that_breaks(tmp_path: Path, placement: str, capsys: Any) -> None:
+    radar, camera = drawn(5, 40)[::2], [(t + 1000, n + 100, *rest) for t, n, *rest in drawn(6, 40)[::3]]
+    broken = [(START + 9_500_000 + i, 200 + i, "L", 99, 0.7, "same") for i in range(2)]
+    for name, rows in (("radar", [*radar, *broken]), ("camera", camera)):
+        (tmp_path / name).mkdir()
+        lines = [
+            json.dumps({"us": t, "id": i_d, "lane": lane, "speed": speed, "conf": conf, "car": car, "p": conf})
+            for t, i_d, lane, speed, conf, car in rows
+        ]
+        (tmp_path / name / "a.json").write_text("\n".join(lines))
+    time = "us BIGINT, t TIMESTAMP EVENT TIME AS (timestamp_micros(us)), id INT"
+    program = f"""
+    CREATE STREAM radar ({time}, lane STRING KEY, speed INT, conf DOUBLE PROBABILITY, car STRING RULE)
+    FROM FILES 'radar' FORMAT JSON;
+    CREATE STREAM camera ({time}, car STRING RULE, lane STRING KEY, speed INT, p DOUBLE PROBABILITY)
+    FROM FILES 'camera' FORMAT JSON;
+    CREATE QUERY both AS SELECT TOP 2 id, t, lower(lane) AS lane
+    FROM radar [RANGE 3 SECONDS] UNION ALL camera [RANGE 3 SECONDS] ORDER BY speed DESC PERIOD 2 SECONDS;
+    CREATE QUERY counted AS SELECT lane, count(*) AS n
+    FROM radar [RANGE 3 SECONDS] UNION ALL camera [RANGE 3 SECONDS] GROUP BY lane PERIOD 2 SECONDS;
+    """
+    state = tmp_path / "state"
+    found = run(tmp_path, program, "--set", f"placement={placement}", "--state", str(state))
+    rows = [(row, "radar") for row in (*radar, *broken)] + [(row, "camera") for row in camera]
+    rejected = []
+    for second, answer, counted in zip(range(0, 40, 2), found["both"], found["counted"]):
+        at = START + second * 1_000_000
+        inside = [(row, name) for row, name in rows if at - 3_000_000 < row[0] <= at]
+        assert counted["rows"] == [
+            {"lane": lane, "n": count} for lane in "LR" if (count := sum(row[2] == lane for row, _name in inside))
+        ]
+        fine = [(row, name) for row, name in inside if row[5] != "same"]
+        order = sorted(fine, key=lambda one: (-one[0][3], one[0][0], one[0][1]))
+        oracle = [
+            worlds.Row(len(order) - i, Fraction(row[4]), None if row[5] is None else f"{name}:{row[5]}")
+            for i, (row, name) in enumerate(order)
+        ]
+        values = worlds.topk_probabilities(oracle, 2)
+        best = worlds.best_by(oracle, values, 2)
+        assert [row["id"] for row in answer["rows"]] == [order[i][0][1] for i in best]
+        assert [row["lane"] for row in answer["rows"]] == [order[i][0][2].lower() for i in best]
+        assert all(row["t"].startswith("2023-11-14T22:13:") for row in answer["rows"])
+        rejected.append(answer["rejected"])
+    assert len(rejected) > 5
+    assert {0, 2} == set(rejected)
+    capsys.readouterr()
+    assert main(["dead", "--state", str(state)]) == 0
+    told = capsys.readouterr().out
+    assert told.count("adds up to more than 1 within a window") == 2
