@@ -130,7 +130,7 @@ class Top:
 
     The query's one aggregate is ``top`` over a struct of the row: ``s`` (score), ``p`` (probability), ``r`` (rule),
     and ``x0``, ``x1``, ... for the columns it selects; its outputs are these, then what the semantics says of each row.
-    ``score`` is a row expression.
+    ``score`` is a row expression. ``margin`` is that of STABLE, 0 without it.
     """
 
     k: int
@@ -138,6 +138,7 @@ class Top:
     score: str
     parameters: tuple[float, ...] = ()
     ascending: bool = False
+    margin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _place(unit: Unit, aggregate: Aggregate) -> int:
 
 def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
     if aggregate.function == TOP.name:
-        semantics, k, ascending, *numbers = aggregate.parameters
+        semantics, k, ascending, _margin, *numbers = aggregate.parameters
         assert isinstance(k, int)
         assert isinstance(ascending, int)
         most = ALL_ROWS if semantics in WHOLE else max(k, len(numbers)) if semantics == "PRF" else k

@@ -36,6 +36,7 @@ from punctual.kernel.world.answers import pk_topk, prf, pt_k, u_kranks
 from punctual.kernel.world.candidates import candidates
 from punctual.kernel.world.closed_forms import expected_ranks, prfe
 from punctual.kernel.world.likeliest import u_topk
+from punctual.kernel.world.near import ranking_of_keys_with_near, ranking_with_near
 from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.rows import SLACK, numbered
 from punctual.kernel.world.streams import topk_streams, topk_streams_exclusive
@@ -87,10 +88,14 @@ class WorldRows:
     def finish(
         self, function: str, parameters: tuple[Any, ...], state: State, result_type: pa.DataType | None
     ) -> tuple[pa.Array, pa.Array | None]:
-        """For each list a struct: ``rows`` (the selected columns, ``value`` and ``rank``) and ``rejected``."""
+        """For each list a struct: ``rows`` (the selected columns, ``value`` and ``rank``) and ``rejected``.
+
+        ``parameters``: semantics, k, whether lower scores are better, the margin of STABLE (0 without it: with one the
+        rows have near misses behind them), then the numbers of the semantics.
+        """
         if function != "top":
             raise InternalError(f"function {function} does not read the synopsis world")
-        semantics, k, _ascending, *numbers = parameters
+        semantics, k, _ascending, margin, *numbers = parameters
         lists = state["rows"]
         bounds = lists.offsets.to_numpy()
         items = lists.flatten()
@@ -110,9 +115,9 @@ class WorldRows:
             own = None if rule is None else rule[places]
             if semantics.startswith("STREAMS"):
                 assert keys is not None
-                answer = _ranking_of_keys(semantics, k, prob[places], own, keys[places])
+                answer = _ranking_of_keys(semantics, k, margin, prob[places], own, keys[places])
             else:
-                answer = _ranking(semantics, k, numbers, prob[places], own)
+                answer = _ranking(semantics, k, numbers, margin, prob[places], own)
             chosen.append(places[answer.index])
             values.append(answer.value)
         sizes = np.array([one.size for one in chosen], np.int64)
@@ -186,10 +191,14 @@ def _labels(rule: I64 | None) -> pa.Array | None:
     return None if rule is None else pa.array(rule, mask=rule < 0)
 
 
-def _ranking(semantics: str, k: int, numbers: Sequence[float], prob: NDArray[np.float64], rule: I64 | None) -> Ranked:
+def _ranking(
+    semantics: str, k: int, numbers: Sequence[float], margin: float, prob: NDArray[np.float64], rule: I64 | None
+) -> Ranked:
     """The answer over rows that are in rank order already."""
     score = np.arange(prob.size, 0, -1)
     labels = _labels(rule)
+    if margin:
+        return ranking_with_near(semantics, k, numbers, margin, prob, labels)
     match semantics:
         case "PK" | "GLOBAL":
             return pk_topk(score, prob, labels, k=k)
@@ -208,8 +217,12 @@ def _ranking(semantics: str, k: int, numbers: Sequence[float], prob: NDArray[np.
     raise InternalError(f"no semantics {semantics}")
 
 
-def _ranking_of_keys(semantics: str, k: int, prob: NDArray[np.float64], rule: I64 | None, keys: I64) -> Ranked:
+def _ranking_of_keys(
+    semantics: str, k: int, margin: float, prob: NDArray[np.float64], rule: I64 | None, keys: I64
+) -> Ranked:
     """Keys in place of rows, each named by its best row."""
+    if margin:
+        return ranking_of_keys_with_near(semantics, k, margin, prob, _labels(rule), keys)
     score = np.arange(prob.size, 0, -1)
     match semantics:
         case "STREAMS":
