@@ -15,19 +15,24 @@ from typing import Any
 
 import pytest
 
-from punctual.clock import ManualClock
+from punctual.clock import SECOND, ManualClock, Micros
 from punctual.engine.engine import Engine
 from punctual.ports.answers import AnswerBlock
+from punctual.runtime.store.records import RecordLog
 from tests.cqt.play import NOW_US
 from tests.inprocess.backend import InProcess
 from tests.store.dying import Crash, DyingFiles
 
 PROGRAM = """
-CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 1 SECOND, truck STRING, kmh DOUBLE) FROM FEED;
+CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 1 SECOND, truck STRING KEY, kmh DOUBLE) FROM FEED;
 CREATE QUERY fast AS
 SELECT truck, count(*) AS n, avg(kmh) AS mean FROM gps [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE kmh > 10 GROUP BY truck;
 CREATE QUERY whole AS SELECT sum(kmh) / count(*) AS each, last(kmh) AS l FROM gps [RANGE 6 SECONDS SLIDE 3 SECONDS];
 CREATE QUERY longer AS SELECT last(kmh) AS l, sum(kmh) AS s, count(*) AS n FROM gps [RANGE 8 SECONDS SLIDE 4 SECONDS];
+CREATE QUERY stable AS SELECT TOP 2 STREAMS EXCLUSIVE truck FROM gps [RANGE 6 SECONDS]
+GROUP BY kmh > 10 ORDER BY kmh DESC PERIOD 1 SECOND STABLE 60%;
+CREATE QUERY unstable AS SELECT TOP 2 STREAMS EXCLUSIVE truck FROM gps [RANGE 6 SECONDS]
+GROUP BY kmh > 10 ORDER BY kmh DESC PERIOD 1 SECOND;
 SET cadence = exact;
 """
 BATCHES = (
@@ -140,7 +145,13 @@ def _crashed(undisturbed: Story, folder: Path, step: int) -> None:
 
 def test_the_story_answers(undisturbed: Story) -> None:
     assert len(undisturbed.lines) == len(set(undisturbed.lines)) > 15
-    assert set(undisturbed.written()) == {"fast.jsonl", "whole.jsonl", "longer.jsonl"}
+    queries = ("fast", "whole", "longer", "stable", "unstable")
+    assert set(undisturbed.written()) == {f"{name}.jsonl" for name in queries}
+    stable, unstable = (
+        [line.partition(b'"rows":')[2].partition(b"]")[0] for line in undisturbed.written()[name].splitlines()]
+        for name in ("stable.jsonl", "unstable.jsonl")
+    )
+    assert sum(a != b for a, b in zip(stable, unstable, strict=True)) > 2  # what is displayed depends on what was
     assert "journal" in undisturbed.files.listing(str(undisturbed.folder / "state"))  # it holds the cadence plan
     assert sum(text.count(b"\n") for text in undisturbed.written().values()) == len(undisturbed.lines)
 
@@ -174,3 +185,33 @@ def test_crash_while_resuming(undisturbed: Story, tmp_path: Path) -> None:
         resumed.live()
         assert resumed.lines == undisturbed.lines
         assert resumed.written() == undisturbed.written()
+
+
+class _Passing(ManualClock):
+    """A clock that goes on whenever somebody looks."""
+
+    def now(self) -> Micros:
+        self.sleep(SECOND)
+        return super().now()
+
+
+def test_crash_when_the_log_forgets(undisturbed: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rankings that are stable go on from answers that the log has no more."""
+    monkeypatch.setitem(RecordLog.__init__.__kwdefaults__, "segment_bytes", 1)
+    monkeypatch.setattr(f"{__name__}.ManualClock", _Passing)
+    monkeypatch.setattr("punctual.engine.delivery.CHECKPOINT_US", 0)
+    program = PROGRAM.replace("PERIOD 1 SECOND STABLE", "PERIOD 3 SECONDS STABLE") + "SET keep_answers = '1 second';"
+    monkeypatch.setattr(f"{__name__}.PROGRAM", program)
+    monkeypatch.setattr(f"{__name__}.BATCHES", tuple([row] for batch in BATCHES for row in batch))
+    whole = Story(tmp_path / "whole", DyingFiles(), undisturbed.backend)
+    whole.live()
+    assert "displayed" in whole.files.listing(str(whole.folder / "state"))
+    assert len(whole.lines) < len(undisturbed.lines) / 2
+    for step in range(3, whole.files.steps, 43):
+        dead = Story(tmp_path / str(step), DyingFiles(die_at=step), undisturbed.backend)
+        with pytest.raises(Crash):
+            dead.live()
+        disks = list(dead.files.after_crash())
+        resumed = Story(tmp_path / str(step), disks[step % len(disks)], undisturbed.backend, dead.fed)
+        resumed.live()
+        assert resumed.written() == whole.written()

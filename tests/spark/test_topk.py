@@ -12,6 +12,7 @@ import pytest
 from punctual.cli.main import main
 from tests.engine.test_topk import START, drawn, in_window, ranked
 from tests.oracles import worlds
+from tests.oracles.display import following
 
 pytestmark = pytest.mark.spark
 TABLE_1 = (
@@ -87,6 +88,9 @@ def test_many_windows_in_many_files(tmp_path: Path, placement: str) -> None:
     CREATE QUERY two AS SELECT TOP 2 id FROM radar [RANGE 4 SECONDS] ORDER BY speed DESC PERIOD 2 SECONDS;
     CREATE QUERY lanes AS
     SELECT TOP 1 lane, id FROM radar [RANGE 4 SECONDS] GROUP BY lane ORDER BY speed PERIOD 2 SECONDS;
+    CREATE QUERY calm AS
+    SELECT TOP 2 array(id, speed) AS who, id FROM radar [RANGE 4 SECONDS] GROUP BY lane ORDER BY speed DESC
+    PERIOD 1 SECOND STABLE 50%;
     """
     found = run(tmp_path, program, "--set", f"placement={placement}")
     checked = 0
@@ -105,6 +109,18 @@ def test_many_windows_in_many_files(tmp_path: Path, placement: str) -> None:
             best = worlds.best_by(inside, worlds.topk_probabilities(inside, 1), 1)
             expected += [(lane, ids[i]) for i in best]
         assert [(row["lane"], row["id"]) for row in answer["rows"]] == expected
+    shown: dict[str, list[Any]] = {"L": [], "R": []}
+    held = 0
+    for second, answer in enumerate(found["calm"]):
+        for lane in "LR":
+            inside, ids = ranked([row for row in in_window(rows, START + second * 1_000_000) if row[2] == lane])
+            values = worlds.topk_probabilities(inside, 2)
+            ranking = [(ids[i], values[i]) for i in worlds.best_by(inside, values, len(inside)) if values[i]]
+            shown[lane] = following(shown[lane], ranking, Fraction(1, 2), k=2)
+            held += len(set(shown[lane]) - {who for who, _value in ranking[:2]})
+        assert [row["id"] for row in answer["rows"]] == shown["L"] + shown["R"]
+        assert list(answer)[-2:] == ["stable", "held"]
+    assert sum(answer["held"] for answer in found["calm"]) == held > 0
 
 
 @pytest.mark.parametrize("placement", ["driver", "cluster"])

@@ -124,7 +124,6 @@ def test_other_statements() -> None:
     *(f"SELECT TOP 3 {by} sensor, kmh FROM speed [RANGE 1 MINUTE] ORDER BY kmh DESC PERIOD 1 MINUTE" for by in (
         "BY PT(0.5) STREAMS", "BY PT(0.5) STREAMS EXCLUSIVE",
     )),
-    "SELECT TOP 3 sensor FROM speed [RANGE 1 MINUTE] GROUP BY lane ORDER BY kmh DESC PERIOD 1 MINUTE STABLE 5%",
     "SELECT kmh FROM speed MODEL kmh = kmh + lane * t FOR 60 SECONDS SAMPLE EVERY 1 SECOND ERROR WITHIN 0.5 ON kmh",
     "SELECT x FROM speed MODEL (x = kmh + lane * t, y = kmh) FOR 60 SECONDS AS s, lanes WHERE s.x > 3 AND s.lane = id",
     "SELECT kmh FROM speed MODEL kmh FIT WITHIN 0.5 DEGREE 2 GAP 60 SECONDS SPLIT mine ERROR WITHIN 1% SPLIT EQUAL",
@@ -166,3 +165,15 @@ def test_rankings(by: str, semantics: str, numbers: tuple[float, ...]) -> None:
     named = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
     value = named.get(semantics, "probability")
     assert [output.name for output in query.outputs] == ["sensor", "fast", value, "rank"]
+
+
+@pytest.mark.parametrize(("stable", "margin"), [
+    ("STABLE 5%", 0.05), ("stable 0.5 %", 0.005), ("STABLE 100%", 1.0), ("DEADLINE 1 SECOND STABLE 1e1%", 0.1),
+])
+@pytest.mark.parametrize("by", ["", "BY PT(0.3)", "STREAMS"])
+def test_stable_rankings(by: str, stable: str, margin: float) -> None:
+    body = f"SELECT TOP 3 {by} sensor FROM speed [RANGE 1 MINUTE] GROUP BY lane ORDER BY kmh PERIOD 1 MINUTE {stable}"
+    (query,) = compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries.values()
+    assert query.top is not None
+    assert query.top.margin == margin
+    assert query.aggregates[0].parameters[3] == margin

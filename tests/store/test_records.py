@@ -55,8 +55,9 @@ def test_trimming_removes_whole_segments_and_keeps_the_numbers() -> None:
     log = RecordLog(files, "/log", segment_bytes=1)  # a segment a record
     for number in range(6):
         log.append(b"%d" % number)
+    assert [log.kept_from(before) for before in (0, 1, 4, 6, 100)] == [1, 1, 4, 6, 6]
     log.trim(4)
-    assert log.first == 4
+    assert log.first == log.kept_from(0) == 4
     assert [position for position, _ in log.read(0)] == [4, 5, 6]
     log.trim(100)
     assert RecordLog(files, "/log").append(b"next") == 7

@@ -12,6 +12,7 @@ from fractions import Fraction
 from punctual.clock import Clock, Micros
 from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Timing
+from punctual.engine.displayed import Displayed
 from punctual.engine.isolate import reason
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, Moment, apart, finish
@@ -31,12 +32,15 @@ Failed = list[tuple[str, str]]
 class Answering:
     """Answers what is due. ``judged`` says whether time counts: not in a replay at full speed."""
 
-    def __init__(self, backend: Backend, clock: Clock, broken: BrokenRules, *, judged: bool) -> None:
+    def __init__(
+        self, backend: Backend, clock: Clock, displayed: Displayed, broken: BrokenRules, *, judged: bool
+    ) -> None:
         self.late_pending = True
         """Whether late executions share a pass; off for comparison only."""
         self.cost = PassCost()
         self._backend = backend
         self._clock = clock
+        self._displayed = displayed
         self._broken = broken
         self._judged = judged
         self._measured: dict[str, Measured] = {}
@@ -62,10 +66,11 @@ class Answering:
         """Blocks of answers, and the queries that failed with the reason."""
         if not asked:
             return [], []
-        answered, late, spent = memory.answer(asked)
-        for one, result in zip(asked, answered):
+        ranked, late, spent = memory.answer(asked)
+        for one, result in zip(asked, ranked):
             self._broken.see(one, result, memory.streams)
         began = self._clock.monotonic()
+        answered = [self._displayed.next(one, result) for one, result in zip(asked, ranked)]
 
         def moment() -> Moment | None:
             return Moment(released, self._clock.now()) if self._judged else None

@@ -89,7 +89,7 @@ class Core:
         self.cadences = Cadences(journal)
         self._cuts = Cuts(journal)
         self._broken = BrokenRules(store)
-        self.answering = Answering(backend, clock, self._broken, judged=judged)
+        self.answering = Answering(backend, clock, self.delivery.displayed, self._broken, judged=judged)
         self._measured_rates: dict[str, Rates] = {}
         self._planned = clock.monotonic()
         self._clock = clock
@@ -214,7 +214,9 @@ class Core:
     def recover(self) -> None:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
         newest = self.progress
-        batch, delivered = self.delivery.open([query.name for query in self.standing.catalog.queries.values()])
+        queries = self.standing.catalog.queries.values()
+        stable = frozenset(query.name for query in queries if query.top is not None and query.top.margin)
+        batch, delivered = self.delivery.open([query.name for query in queries], stable)
         base = self.store.base()
         for manifest in ([base] if base else []) + self.store.manifests():
             for section in manifest.sections:
@@ -408,7 +410,8 @@ class Core:
 
     def _asked(self, reader: Reader, instants: Listed) -> Asked:
         name = reader.query.name
-        return Asked(reader, self.standing.types[name], instants, self.program.queries[name].covered_from)
+        state = self.program.queries[name]
+        return Asked(reader, self.standing.types[name], instants, state.covered_from, state.after)
 
     def _drifted(self) -> None:
         """Live, now and then: plan anew where measured costs are not those of the plans. Units stay as they are."""

@@ -71,9 +71,14 @@ def _parts(asked: Asked, decided: Sequence[Decision]) -> list[Asked]:
 
 
 def _gives_way(asked: Asked) -> bool:
-    """Whether a looser tail is any help: it is read by ranks, in a time that somebody asked for."""
+    """Whether a looser tail is any help: it is read by ranks, in a time that somebody asked for.
+
+    What is displayed by STABLE follows from the answer before, so its answers of one batch are not cut apart.
+    """
     query = asked.reader.query
-    return query.top is not None and not query.top.whole and query.deadline_us is not None and asked.eps is None
+    if query.top is None or query.top.whole or query.top.margin:
+        return False
+    return query.deadline_us is not None and asked.eps is None
 
 
 def _some(due: Listed, which: NDArray[np.bool_]) -> Listed:

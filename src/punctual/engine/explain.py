@@ -189,7 +189,8 @@ def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
         numbers = ", ".join(f"{number:g}" for number in query.top.parameters)
         by = f"{query.top.semantics}({numbers})" if numbers else query.top.semantics
         way = "asc" if query.top.ascending else "desc"
-        lines.append(f"      top    {query.top.k} by {by}, score {_plain(query.top.score)} {way}")
+        stable = f", stable {100 * query.top.margin:g}%" if query.top.margin else ""
+        lines.append(f"      top    {query.top.k} by {by}, score {_plain(query.top.score)} {way}{stable}")
         return "\n".join(lines)
     lines += [f"      a{number}     {_call(unit, reader, number)}" for number in range(len(reader.uses))]
     lines += [f"      {o.name} = {_plain(o.expression)}" for o in query.outputs if o.reference is None]

@@ -25,7 +25,7 @@ from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
 from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
-from punctual.ports.answers import FIELDS, AnswerBlock
+from punctual.ports.answers import FIELDS, GROUPS, STABLE, AnswerBlock
 from punctual.runtime.backend import QueryTypes, Question
 from punctual.schedule.due import Listed
 
@@ -43,6 +43,8 @@ class Asked:
     types: QueryTypes
     due: Listed
     covered_from: Micros
+    after: Micros
+    """The query stands for instants after this one."""
     eps: float | None = None
     """Where a ranking's tail is cut, if that was decided."""
 
@@ -149,10 +151,10 @@ def _column(asked: Asked, answered: Answered, name: str) -> pa.Array:
     if name == "at":
         return pa.array(asked.due.instants[answered.instant], pa.int64()).cast(TIME)
     place = int(name[1:])
-    return answered.values[place] if name[0] == "a" else _of_type(answered.keys[place], asked.types.keys[place])
+    return answered.values[place] if name[0] == "a" else of_type(answered.keys[place], asked.types.keys[place])
 
 
-def _of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+def of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """The array in a type that it nearly always has already: a cast that does nothing costs as much as any."""
     return array if array.type == data_type else array.cast(data_type)
 
@@ -164,7 +166,7 @@ def _rows(asked: Asked, answered: Answered, reply: list[pa.Array]) -> tuple[pa.L
         return _ranked_rows(asked, answered), _cut_errors(asked)
     results = iter(reply)
     outputs = [
-        _of_type(_column(asked, answered, o.reference) if o.reference is not None else next(results), t)
+        of_type(_column(asked, answered, o.reference) if o.reference is not None else next(results), t)
         for o, t in zip(query.outputs, types.outputs)
     ]
     having = next(results) if query.having is not None else None
@@ -193,7 +195,7 @@ def _ranked_rows(asked: Asked, answered: Answered) -> pa.ListArray:
     items = lists.flatten()
     instant = np.repeat(answered.instant.astype(np.int64), sizes)
     offsets = np.searchsorted(instant, np.arange(asked.due.instants.size + 1)).astype(np.int32)
-    columns = [_of_type(column, t) for column, t in zip(items.flatten(), types.outputs)]
+    columns = [of_type(column, t) for column, t in zip(items.flatten(), types.outputs)]
     struct = pa.StructArray.from_arrays(columns, names=[o.name for o in query.outputs])
     return pa.ListArray.from_arrays(pa.array(offsets), struct)
 
@@ -213,14 +215,29 @@ def _cut_errors(asked: Asked) -> pa.Array | None:
 
 
 def _about_ranking(asked: Asked, answered: Answered, table: pa.Table) -> pa.Table:
-    """What a ranking says besides: its semantics, and how many rows broke their rule."""
+    """What a ranking says besides: its semantics, how many rows broke their rule, and what STABLE did."""
     top = asked.reader.query.top
     assert top is not None
-    rejected = answered.values[0].field("rejected").to_numpy(zero_copy_only=False)
-    counts = np.bincount(answered.instant, rejected, asked.due.instants.size).astype(np.int64)
-    return table.append_column("semantics", pa.repeat(top.semantics, table.num_rows)).append_column(
-        "rejected", pa.array(counts)
-    )
+    table = table.append_column("semantics", pa.repeat(top.semantics, table.num_rows))
+    table = table.append_column("rejected", _by_instant(asked, answered, "rejected"))
+    if not top.margin:
+        return table
+    table = table.append_column(STABLE, pa.repeat(top.margin, table.num_rows))
+    table = table.append_column("held", _by_instant(asked, answered, "held"))
+    if not answered.keys:
+        return table
+    sizes = np.diff(answered.values[0].field("rows").offsets.to_numpy())
+    group = pa.array(np.repeat(np.arange(sizes.size), sizes))
+    keys = [of_type(key, t).take(group) for key, t in zip(answered.keys, asked.types.keys)]
+    struct = pa.StructArray.from_arrays(keys, names=[f"k{place}" for place in range(len(keys))])
+    rows = table["rows"].combine_chunks()
+    return table.append_column(GROUPS, pa.ListArray.from_arrays(rows.offsets, struct))
+
+
+def _by_instant(asked: Asked, answered: Answered, name: str) -> pa.Array:
+    """A count that each group's ranking has, for all groups of an answer."""
+    counts = answered.values[0].field(name).to_numpy(zero_copy_only=False)
+    return pa.array(np.bincount(answered.instant, counts, asked.due.instants.size).astype(np.int64))
 
 
 def _arrange(query: WindowQuery, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:

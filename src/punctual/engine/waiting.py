@@ -2,7 +2,8 @@
 
 An execution is a sharing class at an instant: all of the class's queries that are due then are answered together. The
 scheduler (:mod:`punctual.schedule.edf`) says which executions make up the next pass; every due instant gets its own
-answer, whichever pass it shares.
+answer, whichever pass it shares. A ranking with STABLE is made of the answer before it: an execution of its class takes
+the earlier ones along.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.engine.cadences import Timing
@@ -59,6 +61,9 @@ class Waiting:
             ~np.logical_or.reduceat(fixed, starts),
         )
         self._left = np.arange(starts.size)
+        self._in_order = np.zeros(len(names), np.bool_)
+        stable = [q.name for q in queries if q.top is not None and q.top.margin]
+        self._in_order[[names[timing.classes[name]] for name in stable]] = True
 
     def __bool__(self) -> bool:
         return self._left.size > 0
@@ -76,6 +81,7 @@ class Waiting:
             columns.bounded[left],
         )
         chosen = np.array(next_pass(pending, now, cost.fixed_us, late_pending=late_pending))
+        chosen = self._with_earlier(chosen)
         work = float(columns.work_us[left[chosen]].sum())
         if chosen.size == columns.at.size:
             self._left = left[:0]
@@ -92,3 +98,14 @@ class Waiting:
                     replace(a, due=Listed(due.instants[here], due.ran[here], due.number[here], due.runs))
                 )
         return found, work
+
+    def _with_earlier(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The chosen executions and, in classes that are answered in order, all that are earlier."""
+        if not self._in_order.any():
+            return chosen
+        owner = self._columns.owner[self._left]
+        last = np.full(self._in_order.size, -1)
+        np.maximum.at(last, owner[chosen], self._left[chosen])  # a class's executions are numbered by instant
+        also = self._in_order[owner] & (self._left <= last[owner])
+        also[chosen] = True
+        return np.flatnonzero(also)

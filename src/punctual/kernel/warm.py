@@ -26,6 +26,7 @@ from punctual.kernel.world import (
     u_kranks,
     u_topk,
 )
+from punctual.kernel.world.steady import steady
 
 ROWS = 64
 SHARDS = 2
@@ -115,6 +116,7 @@ def _world() -> int:
         prfe(score, prob, rule, k=3, alpha=0.5)
         topk_streams(score, prob, rules, rule, k=3)
     topk_streams_exclusive(score, rules, k=3)
+    steady(score[:3], score, np.linspace(0.9, 0.1, ROWS), k=3, margin=0.05)
     return 1
 
 

@@ -131,7 +131,7 @@ class Top:
     The query's one aggregate is ``top`` over a struct of the row with ``x0``, ``x1``, ... for the columns it selects;
     its outputs are these, then what the semantics says of each row. ``score`` is a row expression, ``kept`` the struct
     of what panes keep of a row besides its declared columns: ``s`` (score), ``p`` (probability), ``r`` (rule), and
-    what is selected and no column.
+    what is selected and no column. ``margin`` is that of STABLE, 0 without it.
     """
 
     k: int
@@ -140,6 +140,7 @@ class Top:
     kept: str
     parameters: tuple[float, ...] = ()
     ascending: bool = False
+    margin: float = 0.0
 
     @property
     def whole(self) -> bool:

@@ -4,7 +4,8 @@ Model
 -----
 A block holds answers of one query, oldest first; the fields of an answer are the columns of its table
 (:func:`answer_schema`), its result rows a list of structs. A column after the last standard one (such as
-``covered`` of a model's answers) is a field that only some answers have: null where an answer has it not.
+``covered`` of a model's answers) is a field that only some answers have: null where an answer has it not. The column
+``GROUPS`` is logged and is nobody's field: `visible` leaves it out.
 
 Design
 ------
@@ -47,6 +48,10 @@ FIELDS: tuple[tuple[str, pa.DataType], ...] = (
 )
 """Every field of an answer in the order of its JSON; instants are microseconds since 1970, ``error`` is JSON text."""
 
+STABLE = "stable"
+"""The margin of a ranking that is stable: such a ranking's answers have this field, others have not."""
+GROUPS = "_groups"
+"""For each row of such an answer the keys of its group, which need not be selected."""
 INSTANTS = ("at", "from", "released", "deadline", "answered")
 _NAMES = [name for name, _type in FIELDS]
 _ROWS = _NAMES.index("rows")
@@ -104,6 +109,14 @@ class Group:
     queries: list[str]
     names: list[tuple[str, ...]]
     counts: list[int]
+
+
+def visible(blocks: Sequence[AnswerBlock]) -> list[AnswerBlock]:
+    """The blocks as they are handed out."""
+    return [
+        AnswerBlock(block.query, block.table.drop_columns([GROUPS])) if GROUPS in block.table.column_names else block
+        for block in blocks
+    ]
 
 
 def grouped(blocks: Sequence[AnswerBlock]) -> list[Group]:
@@ -170,6 +183,13 @@ def decode(payload: bytes) -> list[AnswerBlock]:
         queries, places, counts = (list(part) for part in zip(*head["blocks"]))
         blocks += ungrouped(Group(table, queries, [tuple(head["names"][place]) for place in places], counts))
     return blocks
+
+
+def queries_in(payload: bytes) -> set[str]:
+    """Whose answers a record holds, without reading them."""
+    (size,) = _HEAD.unpack_from(payload)
+    heads = orjson.loads(payload[_HEAD.size : _HEAD.size + size])
+    return {query for head in heads for query, _place, _count in head["blocks"]}
 
 
 def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:

@@ -27,7 +27,7 @@ from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
 from punctual.sql.statement import CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax
 
-RUNS = ("PERIOD", "FREQUENCY", "DEADLINE")
+RUNS = ("PERIOD", "FREQUENCY", "DEADLINE", "STABLE")
 """The clauses that this release carries out."""
 
 
@@ -129,6 +129,11 @@ def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
             _check_mentioned(clause.keyword, name.text, name.span, bound, problems)
         if clause.keyword not in RUNS:
             problems.not_yet(clause.keyword, clause.span)
+        elif clause.keyword == "STABLE" and select.top is None:
+            problems.add(BindError(
+                "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
+                hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
+            ))
     if select.distinct is not None:
         problems.not_yet("SELECT DISTINCT", select.distinct, "GROUP BY the same columns")
     if select.top is None:

@@ -25,6 +25,8 @@ from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyn
 VALUES = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
 """What a ranked row is worth, by semantics; a probability otherwise."""
 RANK = "rank"
+LISTS = ("U_TOPK", "U_KRANKS")
+"""Semantics whose answer is a list as a whole: its rows are not weighed against one another."""
 
 
 def bind_top(
@@ -47,6 +49,7 @@ def bind_top(
             ))
         semantics = "STREAMS_EXCLUSIVE" if syntax.exclusive else "STREAMS"
     _check_parameters(syntax, problems)
+    margin = _margin(select, semantics, problems)
     if select.having is not None:
         problems.not_yet("HAVING with TOP", select.having.span)
     if select.limit is not None:
@@ -92,10 +95,10 @@ def bind_top(
             ))
     outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
     told = "STREAMS_ALIKE" if syntax.exclusive and streams[0].probability is None else semantics
-    parameters = (told, syntax.k, int(score.ascending), 0.0, syntax.parameters, tuple(fields), key_field)
+    parameters = (told, syntax.k, int(score.ascending), margin, syntax.parameters, tuple(fields), key_field)
     aggregate = Aggregate("top", _struct([*ranked, *selected]), parameters, where=where, span=syntax.span)
-    top = Top(syntax.k, semantics, by, _struct(kept[:3] + sorted(kept[3:])), syntax.parameters, score.ascending)
-    return top, aggregate, tuple(outputs)
+    rows = _struct(kept[:3] + sorted(kept[3:]))
+    return Top(syntax.k, semantics, by, rows, syntax.parameters, score.ascending, margin), aggregate, tuple(outputs)
 
 
 def _struct(fields: Sequence[tuple[str, str]]) -> str:
@@ -152,6 +155,26 @@ def _items(select: SelectSyntax, problems: Problems) -> list[ItemSyntax]:
         else:
             named.append(item)
     return named
+
+
+def _margin(select: SelectSyntax, semantics: str, problems: Problems) -> float:
+    """What STABLE says, as a fraction; 0 without it."""
+    clause = select.clause("STABLE")
+    if clause is None:
+        return 0.0
+    assert clause.share is not None
+    if not 0 < clause.share <= 1:
+        problems.add(BindError(
+            "bind.bad-margin", f"a margin is above 0% and at most 100%, not {100 * clause.share:g}%", span=clause.span,
+            hint="for example: STABLE 5%",
+        ))
+    if semantics in LISTS:
+        problems.add(BindError(
+            "bind.stable-list", f"a ranking by {semantics} cannot be STABLE", span=clause.span,
+            detail="its rows are the answer as a whole: they have no values to weigh one by one",
+            hint="rank BY PK, GLOBAL, PT, EXPECTED_RANK, PRF or PRFE, or leave STABLE out",
+        ))
+    return clause.share
 
 
 def _check_parameters(syntax: TopSyntax, problems: Problems) -> None:

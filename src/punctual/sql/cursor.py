@@ -65,6 +65,14 @@ class Cursor:
             raise self.wrong(what)
         return self.next()
 
+    def plain_number(self, what: str) -> float:
+        """A number without a suffix for its type (``5D``)."""
+        try:
+            return float(self.number(what).text)
+        except ValueError:
+            self.index -= 1
+            raise self.wrong(what) from None
+
     def choice(self, words: Iterable[str], what: str) -> str:
         """One of some words."""
         words = tuple(words)

@@ -28,6 +28,7 @@ def parse_clause(cursor: Cursor, seen: tuple[ClauseSyntax, ...]) -> ClauseSyntax
         )
     durations: list[Duration] = []
     names: list[Name] = []
+    share: float | None = None
     if keyword in ("PERIOD", "FREQUENCY", "DEADLINE"):
         durations.append(parse_duration(cursor))
     elif keyword == "SAMPLE":
@@ -41,7 +42,7 @@ def parse_clause(cursor: Cursor, seen: tuple[ClauseSyntax, ...]) -> ClauseSyntax
     elif keyword == "ROUNDS":
         whole_number(cursor, "a number of rounds")
     elif keyword == "STABLE":
-        _share(cursor)
+        share = _share(cursor)
     elif keyword == "CONFIDENCE":
         _share(cursor)
         cursor.expect("WITHIN")
@@ -58,7 +59,7 @@ def parse_clause(cursor: Cursor, seen: tuple[ClauseSyntax, ...]) -> ClauseSyntax
         names += _error(cursor)
     else:
         names += _quality(cursor)
-    return ClauseSyntax(keyword, cursor.since(first), tuple(durations), tuple(names))
+    return ClauseSyntax(keyword, cursor.since(first), tuple(durations), tuple(names), share)
 
 
 def _error(cursor: Cursor) -> list[Name]:
@@ -100,9 +101,10 @@ def _quality(cursor: Cursor) -> list[Name]:
     return names
 
 
-def _share(cursor: Cursor) -> None:
-    cursor.number("a share such as 95%")
+def _share(cursor: Cursor) -> float:
+    percent = cursor.plain_number("a share such as 95%")
     cursor.expect("%")
+    return percent / 100
 
 
 def _bound(cursor: Cursor) -> None:

@@ -135,4 +135,4 @@ def _top(cursor: Cursor) -> TopSyntax:
 
 def _signed(cursor: Cursor) -> float:
     sign = -1.0 if cursor.accept("-") else 1.0
-    return sign * float(cursor.number("a number").text)
+    return sign * cursor.plain_number("a number")

@@ -163,12 +163,13 @@ class TopSyntax:
 
 @dataclass(frozen=True, slots=True)
 class ClauseSyntax:
-    """A clause after the query: its keyword, its place, its durations, the names it mentions."""
+    """A clause after the query: its keyword, its place, its durations, the names it mentions, the share of STABLE."""
 
     keyword: str
     span: Span
     durations: tuple[Duration, ...] = ()
     names: tuple[Name, ...] = ()
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

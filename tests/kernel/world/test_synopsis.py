@@ -35,8 +35,8 @@ def lifted(synopsis: WorldRows, rows: list[Item], times: list[int], cell: list[i
 
 
 def answered(synopsis: WorldRows, state: dict[str, pa.Array], parameters: tuple[Any, ...]) -> tuple[list[Item], int]:
-    semantics, k, ascending, *numbers = parameters
-    full = (semantics, k, ascending, 0.0, tuple(numbers), ("x0",), "")
+    semantics, k, ascending, margin, *numbers = parameters
+    full = (semantics, k, ascending, margin, tuple(numbers), ("x0",), "")
     found, errors = synopsis.finish("top", full, state, None)
     assert errors is None
     found.validate(full=True)
@@ -68,7 +68,7 @@ def test_any_panes_rank_as_all_rows(seed: int, rules: bool, ascending: int) -> N
         middle = chance.randint(0, cells)
         halves = synopsis.combine(state, np.array([0, middle]), np.array([middle, cells]))
         whole = synopsis.combine(halves, np.array([0]), np.array([2]))
-        found, rejected = answered(synopsis, whole, ("PK", k, ascending))
+        found, rejected = answered(synopsis, whole, ("PK", k, ascending, 0.0))
         assert rejected == 0
         best = worlds.best_by(ranked, expected, k)
         assert [row["x0"] for row in found] == [rows[order[place]]["x0"] for place in best]
@@ -88,16 +88,16 @@ def test_other_semantics(seed: int) -> None:
     def ids(places: list[int]) -> list[int]:
         return [rows[order[place]]["x0"] for place in places]
 
-    found, _ = answered(synopsis, state, ("U_KRANKS", 3, 0))
+    found, _ = answered(synopsis, state, ("U_KRANKS", 3, 0, 0.0))
     expected = worlds.u_kranks(ranked, 3)
     assert [row["x0"] for row in found] == ids([place for place, _p in expected])
-    found, _ = answered(synopsis, state, ("PT", 2, 0, 0.25))
+    found, _ = answered(synopsis, state, ("PT", 2, 0, 0.0, 0.25))
     probabilities = worlds.topk_probabilities(ranked, 2)
     assert {row["x0"] for row in found} == set(ids([i for i, p in enumerate(probabilities) if p >= Fraction(1, 4)]))
-    found, _ = answered(synopsis, state, ("EXPECTED_RANK", 7, 0))
+    found, _ = answered(synopsis, state, ("EXPECTED_RANK", 7, 0, 0.0))
     means = worlds.expected_ranks(ranked)
     assert np.allclose([row["value"] for row in found], sorted(float(mean) for mean in means.values()), atol=1e-12)
-    found, _ = answered(synopsis, state, ("U_TOPK", 2, 0))
+    found, _ = answered(synopsis, state, ("U_TOPK", 2, 0, 0.0))
     likeliest, chance_of_it = worlds.u_topk(ranked, 2)
     assert [row["x0"] for row in found] == ids(list(likeliest))
     assert all(abs(row["value"] - float(chance_of_it)) < 1e-12 for row in found)
@@ -108,9 +108,9 @@ def test_rules_that_break_are_left_out_and_counted() -> None:
     synopsis = WorldRows(1, 0)
     state = lifted(synopsis, rows, [0, 0, 0], [0, 1, 0], 2)
     whole = synopsis.combine(state, np.array([0]), np.array([2]))
-    found, rejected = answered(synopsis, whole, ("PK", 1, 0))
+    found, rejected = answered(synopsis, whole, ("PK", 1, 0, 0.0))
     assert ([row["x0"] for row in found], rejected) == ([3], 2)
-    alone, rejected = answered(synopsis, synopsis.combine(state, np.array([0]), np.array([1])), ("PK", 1, 0))
+    alone, rejected = answered(synopsis, synopsis.combine(state, np.array([0]), np.array([1])), ("PK", 1, 0, 0.0))
     assert ([row["x0"] for row in alone], rejected) == ([5], 0)  # in that pane the rule holds
 
 
@@ -121,9 +121,9 @@ def test_a_row_that_breaks_its_rule_later_has_pushed_nobody_out() -> None:
     synopsis = WorldRows(1, 0)
     state = lifted(synopsis, rows, [0] * 10, [0] * 9 + [1], 2)
     whole = synopsis.combine(state, np.array([0]), np.array([2]))
-    found, rejected = answered(synopsis, whole, ("PK", 1, 0))
+    found, rejected = answered(synopsis, whole, ("PK", 1, 0, 0.0))
     assert ([row["x0"] for row in found], rejected) == ([7], 2)
-    alone, rejected = answered(synopsis, synopsis.combine(state, np.array([0]), np.array([1])), ("PK", 1, 0))
+    alone, rejected = answered(synopsis, synopsis.combine(state, np.array([0]), np.array([1])), ("PK", 1, 0, 0.0))
     assert ([row["x0"] for row in alone], rejected) == ([9], 0)
 
 
@@ -137,11 +137,11 @@ def test_a_long_pane_keeps_candidates_only_and_ranks_alike() -> None:
     assert len(cut["rows"].flatten()) < 200
     for k in (1, 5):
         for semantics in ("PK", "U_KRANKS"):
-            assert answered(few, cut, (semantics, k, 0)) == answered(all_rows, whole, (semantics, k, 0))
+            assert answered(few, cut, (semantics, k, 0, 0.0)) == answered(all_rows, whole, (semantics, k, 0, 0.0))
 
 
 def test_rows_without_a_score_have_no_rank() -> None:
     rows = [{"s": None, "p": 1.0, "r": None, "x0": 0}, {"s": 2, "p": 0.5, "r": None, "x0": 1}]
     synopsis = WorldRows(3, 0)
-    found, _ = answered(synopsis, lifted(synopsis, rows, [0, 0], [0, 0], 1), ("PK", 3, 0))
+    found, _ = answered(synopsis, lifted(synopsis, rows, [0, 0], [0, 0], 1), ("PK", 3, 0, 0.0))
     assert [(row["x0"], row["value"], row["rank"]) for row in found] == [(1, 0.5, 1)]

@@ -15,8 +15,8 @@ from punctual.errors import InternalError
 from punctual.kernel import world
 from punctual.kernel.world import Ranked, Wanted, rank_together
 from punctual.kernel.world.bounds import kth_largest_at_least
-from punctual.kernel.world.ranked import settled
 from punctual.kernel.world.rank_scan import stretches
+from punctual.kernel.world.ranked import settled
 from punctual.kernel.world.requests import Request, tell
 from punctual.kernel.world.rows import F64, I64, UncertainRows, ranked
 from tests.kernel.world.drawing import few_rows, many_rows

@@ -125,6 +125,11 @@ class RecordLog:
             if position != (last if is_last else firsts[at + 1] - 1):
                 raise corrupt(path, f"record {position + 1} is broken or missing")
 
+    def kept_from(self, before: int) -> int:
+        """Position of the oldest record that ``trim(before)`` would leave."""
+        whole = bisect_right(self._firsts, before)
+        return self._firsts[max(0, whole - 1)] if self._firsts else 1
+
     @tells_disk_full
     def trim(self, before: int) -> None:
         """Forget records below ``before``, by whole segments; the last segment always stays."""

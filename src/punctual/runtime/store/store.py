@@ -21,6 +21,7 @@ Layout (``docs/state.md`` describes it for users)
     dead/<batch>-<crc>.jsonl   dead letters, kept until the user removes them
     journal/, answers/         logs of records
     sinks/<sink>.json          how far a sink has got
+    displayed/rankings.json    answers that are no longer in the log and that the next ones depend on
     feeds/<stream>/            rows fed from Python
 
 Invariants
@@ -36,6 +37,7 @@ dead letters, one more for each file of a task and one for their folder.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import threading
 import zlib
@@ -57,6 +59,7 @@ SectionBytes = tuple[str, bytes | pa.Buffer | str, int]
 
 _PADDING = bytes(8)
 _PLAN = ".plan.json"
+DISPLAYED = "displayed/rankings.json"
 _MAPPED_FILES = 256
 
 
@@ -257,6 +260,19 @@ class Store:
         return self._read_body(f"sinks/{file_name(name)}.json")
 
     @tells_disk_full
+    def save_displayed(self, answers: bytes) -> None:
+        """Keep the last answers of some queries beyond the answer log."""
+        with self._writing():
+            self._files.make_folder(self._path("displayed"))
+            body = {"answers": base64.b64encode(answers).decode()}
+            write_whole(self._files, self._path(DISPLAYED), seal({"body": body}))
+
+    def displayed(self) -> bytes | None:
+        """What was last saved of them."""
+        body = self._read_body(DISPLAYED)
+        return None if body is None else base64.b64decode(body["answers"])
+
+    @tells_disk_full
     def feed_folder(self, stream: str) -> str:
         """The folder where rows fed to a stream are landed, created; absolute."""
         folder = self._path(f"feeds/{file_name(stream)}")
@@ -388,7 +404,7 @@ class Store:
             self._files.remove(self._path(IDENTITY_FILE + TEMPORARY))
             for old in self._program_numbers()[:-1]:
                 self._files.remove(self._path(f"program/{old:012d}.json"))
-            for folder in ("program", "sinks"):
+            for folder in ("program", "sinks", "displayed"):
                 for name in self._files.listing(self._path(folder)):
                     if name.endswith(TEMPORARY):
                         self._files.remove(self._path(f"{folder}/{name}"))
