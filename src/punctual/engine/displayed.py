@@ -131,8 +131,9 @@ def _steadied(
     columns = [column.take(pa.array(rows)) for column in items.flatten()[:-1]]
     place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
     struct = pa.StructArray.from_arrays([*columns, pa.array(place.astype(np.int32))], names=list(_names(items)))
-    parts = [lists_of(offsets_of(sizes), struct), answered.values[0].field("rejected"), pa.array(held)]
-    return replace(answered, values=[pa.StructArray.from_arrays(parts, names=["rows", "rejected", "held"])])
+    said = {name: answered.values[0].field(name) for name in ("rejected", "short")}
+    parts = {"rows": lists_of(offsets_of(sizes), struct), **said, "held": pa.array(held)}
+    return replace(answered, values=[pa.StructArray.from_arrays(list(parts.values()), names=list(parts))])
 
 
 def _names(items: pa.StructArray) -> Iterable[str]:

@@ -218,6 +218,10 @@ def _about_ranking(asked: Asked, answered: Answered, table: pa.Table) -> pa.Tabl
     """What a ranking says besides: its semantics, how many rows broke their rule, and what STABLE did."""
     top = asked.reader.query.top
     assert top is not None
+    short = _by_instant(asked, answered, "short").to_numpy() > 0
+    if short.any():  # so many rules broke that rows are missing which panes did not keep
+        complete = table["complete"].to_numpy(zero_copy_only=False) & ~short
+        table = table.set_column(table.column_names.index("complete"), "complete", pa.array(complete))
     table = table.append_column("semantics", pa.repeat(top.semantics, table.num_rows))
     table = table.append_column("rejected", _by_instant(asked, answered, "rejected"))
     if not top.margin:

@@ -145,3 +145,52 @@ def test_rows_without_a_score_have_no_rank() -> None:
     synopsis = WorldRows(3, 0)
     found, _ = answered(synopsis, lifted(synopsis, rows, [0, 0], [0, 0], 1), ("PK", 3, 0, 0.0))
     assert [(row["x0"], row["value"], row["rank"]) for row in found] == [(1, 0.5, 1)]
+
+
+def spread(seed: int, breaking: int) -> tuple[list[Item], list[int]]:
+    """Rows of two panes, most of them with rules of three that span both; so many rules break, but in no pane alone."""
+    chance = random.Random(seed)
+    rows: list[Item] = []
+    cell: list[int] = []
+    for rule in range(300):
+        heavy = rule < breaking
+        for member in range(3):
+            p = 0.6 if heavy else chance.randint(1, 5) / 16
+            rows.append({"s": chance.randint(0, 200), "p": p, "r": f"g{rule}", "x0": len(rows)})
+            cell.append(member % 2 if not heavy else min(member, 1))
+        if heavy:
+            rows[-1]["p"] = 0.3  # the two of the second pane go together
+    for _ in range(20):
+        rows.append({"s": chance.randint(0, 200), "p": chance.random(), "r": None, "x0": len(rows)})
+        cell.append(chance.randrange(2))
+    return rows, cell
+
+
+@pytest.mark.parametrize("breaking", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_with_rules_push_others_out_and_rules_are_judged_by_all_rows(seed: int, breaking: int) -> None:
+    rows, cell = spread(seed, breaking)
+    every, few = WorldRows(0, 0), WorldRows(3, 0)
+    whole = {}
+    for synopsis in (every, few):
+        state = lifted(synopsis, rows, list(range(len(rows))), cell, 2)
+        whole[synopsis] = synopsis.combine(state, np.array([0]), np.array([2]))
+    assert len(whole[every]["rows"].flatten()) == len(rows)
+    assert len(whole[few]["rows"].flatten()) < 300
+    assert len(whole[few]["rows"].flatten()) + whole[few]["dropped"][0].as_py() == len(rows)
+    for wanted in (("PK", 3, 0, 0.0), ("PK", 1, 0, 0.0), ("PT", 3, 0, 0.0, 0.01), ("U_KRANKS", 3, 0, 0.0)):
+        expected, rejected = answered(every, whole[every], wanted)
+        found, counted = answered(few, whole[few], wanted)
+        assert (counted, rejected) == (3 * breaking, 3 * breaking)
+        assert [row["x0"] for row in found] == [row["x0"] for row in expected]
+        assert np.allclose([row["value"] for row in found], [row["value"] for row in expected], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("breaking", "short"), [(3, False), (40, True)])
+def test_an_answer_says_when_too_many_rules_break(breaking: int, short: bool) -> None:
+    rows, cell = spread(1, breaking)
+    for synopsis, expected in ((WorldRows(3, 0), short), (WorldRows(0, 0), False)):
+        state = lifted(synopsis, rows, list(range(len(rows))), cell, 2)
+        whole = synopsis.combine(state, np.array([0]), np.array([2]))
+        found, _errors = synopsis.finish("top", ("PK", 3, 0, 0.0, (), ("x0",), ""), whole, None)
+        assert found.field("short").to_pylist() == [expected]

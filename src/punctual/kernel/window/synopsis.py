@@ -30,7 +30,8 @@ from punctual.kernel.window.moments import Moments
 from punctual.kernel.window.state import I64, State
 from punctual.kernel.window.sums import Sum
 from punctual.kernel.window.values import Values
-from punctual.kernel.world.synopsis import Finish, WorldRows
+from punctual.kernel.world.ranked_lists import Finish
+from punctual.kernel.world.synopsis import WorldRows
 
 __all__ = ["KINDS", "Finish", "Invertible", "State", "Synopsis", "Together", "make"]
 

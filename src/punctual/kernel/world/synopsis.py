@@ -8,13 +8,12 @@ With a ``k`` only candidates stay (:mod:`punctual.kernel.world.candidates`): no 
 by more than 1e-18, and a ranking cuts everything below that anyway. Without one (expected ranks, U-topk) all stay.
 
 State: ``rows``, a list of structs with ``t`` (event time), ``s``, ``p``, ``r`` (score, probability, rule), ``tie0``,
-... (the declared columns) and ``x...`` (what queries select besides).
+... (the declared columns) and ``x...`` (what queries select besides); ``dropped``, how many rows were no candidates;
+``gone``, the rules of those (label, mass, rows).
 
-A rule is judged within a window: where its mass exceeds 1 its rows are left out of that answer and counted. Whether
-they will be is not known when a pane is cut, so only rows without a rule may push others out: by the same lemma, since
-rows with rules only add to those above.
-
-All rankings that read the same windows are made from one walk a window (:mod:`punctual.kernel.world.together`).
+A rule is judged within a window, by all of its rows (:mod:`punctual.kernel.world.ranked_lists`). Whether it will break
+is not known when a pane is cut, so where there are rules panes keep candidates for twice as many ranks, which lets up
+to k of them break; a rule that breaks within the pane pushes nobody out.
 
 Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
 """
@@ -34,18 +33,16 @@ from punctual.errors import InternalError
 from punctual.kernel.window.order import ranks
 from punctual.kernel.window.ragged import lists_of, offsets_of, take_lists
 from punctual.kernel.window.rangefold import fold
-from punctual.kernel.window.state import I64, State, as_type
+from punctual.kernel.window.state import I64, State, int64s
 from punctual.kernel.world.candidates import candidates
-from punctual.kernel.world.rank_scan import EPS
-from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import SLACK, numbered
-from punctual.kernel.world.together import Wanted, rank_together
+from punctual.kernel.world.ranked_lists import Finish, overfull_rows, rank_lists
+from punctual.kernel.world.rows import numbered
 
 WORTH_CUTTING = 4
-"""A list is cut to candidates once it is so many times as long as k."""
+"""A list is cut to candidates once it is so many times as long as the ranks that it is kept for."""
+SPARED = 2
+"""With rules, candidates are kept for so many times k ranks."""
 FIRST = ("t", "s", "p", "r")
-Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
-"""Function, parameters, type of the result."""
 UNKNOWN = pa.struct([("s", pa.float64()), ("p", pa.float64()), ("r", pa.string())])
 
 
@@ -79,11 +76,14 @@ class WorldRows:
         kept = np.flatnonzero(_has_rank(columns["s"]))
         order = kept[np.argsort(cell[kept], kind="stable")]
         offsets = offsets_of(np.bincount(cell[kept], minlength=cells))
-        return self._tidy(offsets, items.take(pa.array(order)))
+        return self._tidy(offsets, items.take(pa.array(order)), _Gone.none(), np.zeros(cells, np.int64))
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
         def merge(some: State, members: I64, offsets: I64) -> State:
-            return self._tidy(*take_lists(some["rows"], members, offsets))
+            running = np.concatenate([[0], np.cumsum(int64s(some["dropped"])[members])])
+            dropped = running[offsets[1:]] - running[offsets[:-1]]
+            gone = _Gone.taken(*take_lists(some["gone"], members, offsets))
+            return self._tidy(*take_lists(some["rows"], members, offsets), gone, dropped)
 
         return fold(state, starts, ends, merge)
 
@@ -99,30 +99,9 @@ class WorldRows:
         self, finishes: Sequence[Finish], wanted: Sequence[I64], state: State
     ) -> list[tuple[pa.Array, pa.Array | None]]:
         """Many rankings, each of some of the lists: a list is walked once, whoever wants it."""
-        rankings = [_Ranking.of(*finish) for finish in finishes]
-        lists = _Lists.of(state["rows"], rankings)
-        askers: dict[int, list[int]] = {}
-        for number, rows in enumerate(wanted):
-            for row in rows.tolist():
-                askers.setdefault(row, []).append(number)
-        chosen: list[list[I64]] = [[] for _ in rankings]
-        values: list[list[NDArray[np.float64]]] = [[] for _ in rankings]
-        rejected: list[list[int]] = [[] for _ in rankings]
-        broken: list[list[I64]] = [[] for _ in rankings]
-        for row in sorted(askers):
-            places, left_out = lists.places(row)
-            answers = lists.rank(places, [rankings[number] for number in askers[row]])
-            for number, answer in zip(askers[row], answers):
-                chosen[number].append(places[answer.index])
-                values[number].append(answer.value)
-                rejected[number].append(left_out.size)
-                broken[number].append(left_out if number == askers[row][0] else left_out[:0])
-        return [
-            (lists.answers(ranking, *found), None)
-            for ranking, found in zip(rankings, zip(chosen, values, rejected, broken))
-        ]
+        return rank_lists(finishes, wanted, state, self.k)
 
-    def _tidy(self, offsets: I64, items: pa.Array) -> State:
+    def _tidy(self, offsets: I64, items: pa.Array, gone: _Gone, dropped: I64) -> State:
         """Each group in rank order, cut to candidates where that is worth it."""
         group = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
         order = np.lexsort([*self._keys(items), group])
@@ -130,9 +109,12 @@ class WorldRows:
         if self.k:
             kept = self._candidates(offsets, items)
             if kept is not None:
+                lost = items.filter(pa.array(~kept))
+                gone = gone.and_rows(group[~kept], lost)
+                dropped = dropped + np.bincount(group[~kept], minlength=dropped.size)
                 offsets = offsets_of(np.bincount(group[kept], minlength=offsets.size - 1))
                 items = items.filter(pa.array(kept))
-        return {"rows": lists_of(offsets, items)}
+        return {"rows": lists_of(offsets, items), "gone": gone.lists(dropped.size), "dropped": pa.array(dropped)}
 
     def _keys(self, items: pa.StructArray) -> list[I64]:
         """Sort keys, the last one first, as ``lexsort`` wants them."""
@@ -144,19 +126,70 @@ class WorldRows:
 
     def _candidates(self, offsets: I64, items: pa.StructArray) -> NDArray[np.bool_] | None:
         """Which rows stay; None where all do."""
-        long = np.flatnonzero(np.diff(offsets) > WORTH_CUTTING * self.k)
+        spared = SPARED if items.field("r").null_count < len(items) else 1
+        long = np.flatnonzero(np.diff(offsets) > WORTH_CUTTING * spared * self.k)
         if not long.size:
             return None
         kept = np.ones(len(items), np.bool_)
         prob = items.field("p").to_numpy(zero_copy_only=False)
-        free = items.field("r").is_null().to_numpy(zero_copy_only=False)
+        rule = numbered(items.field("r")) if spared > 1 else None
         for one in long.tolist():
             begin, end = int(offsets[one]), int(offsets[one + 1])
-            places = begin + np.flatnonzero(free[begin:end] & (prob[begin:end] > 0))
-            stays = candidates(np.arange(places.size, 0, -1), prob[places], k=self.k)
+            counts, own = prob[begin:end] > 0, None
+            if rule is not None:
+                counts &= ~overfull_rows(prob[begin:end], rule[begin:end])
+            places = begin + np.flatnonzero(counts)
+            if rule is not None:
+                own = pa.array(rule[places], mask=rule[places] < 0)
+            stays = candidates(np.arange(places.size, 0, -1), prob[places], own, k=spared * self.k)
             if not stays.all():
                 kept[places[np.argmin(stays)] : end] = False
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Rules of rows that were dropped: the group of each, its label, mass, and number of rows."""
+
+    group: I64
+    label: pa.Array
+    mass: NDArray[np.float64]
+    rows: I64
+
+    @staticmethod
+    def none() -> _Gone:
+        return _Gone(np.zeros(0, np.int64), pa.nulls(0, pa.string()), np.zeros(0), np.zeros(0, np.int64))
+
+    @staticmethod
+    def taken(offsets: I64, items: pa.StructArray) -> _Gone:
+        group = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        mass, rows = (items.field(name).to_numpy(zero_copy_only=False) for name in ("p", "n"))
+        return _Gone(group, items.field("r"), mass, rows)
+
+    def and_rows(self, group: I64, rows: pa.StructArray) -> _Gone:
+        """With these rows, of which those without a rule may be forgotten."""
+        ruled = np.flatnonzero(rows.field("r").is_valid().to_numpy(zero_copy_only=False))
+        at = pa.array(ruled)
+        return _Gone(
+            np.append(self.group, group[ruled]),
+            pa.concat_arrays([self.label, rows.field("r").take(at).cast(pa.string())]),
+            np.append(self.mass, rows.field("p").take(at).to_numpy(zero_copy_only=False)),
+            np.append(self.rows, np.ones(ruled.size, np.int64)),
+        )
+
+    def lists(self, groups: int) -> pa.ListArray:
+        """A list for each group, one entry a rule."""
+        rule = numbered(self.label)
+        places, first, which = np.unique(
+            self.group * (rule.max(initial=0) + 1) + rule, return_index=True, return_inverse=True
+        )
+        columns = {
+            "r": self.label.take(pa.array(first)),
+            "p": pa.array(np.bincount(which, self.mass, places.size).astype(np.float64)),
+            "n": pa.array(np.bincount(which, self.rows, places.size).astype(np.int64)),
+        }
+        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+        return lists_of(offsets_of(np.bincount(self.group[first], minlength=groups)), struct)
 
 
 def _has_rank(score: pa.Array) -> NDArray[np.bool_]:
@@ -165,105 +198,3 @@ def _has_rank(score: pa.Array) -> NDArray[np.bool_]:
         valid = pc.and_(valid, pc.invert(pc.fill_null(pc.is_nan(score), True)))
     mask: NDArray[np.bool_] = valid.to_numpy(zero_copy_only=False)
     return mask
-
-
-def _overfull(prob: NDArray[np.float64], rule: I64) -> NDArray[np.bool_]:
-    """The rows of rules whose probabilities add up to more than 1."""
-    member = rule >= 0
-    if not member.any():
-        return np.zeros(rule.size, np.bool_)
-    masses = np.bincount(rule[member], prob[member], int(rule.max()) + 1)
-    return member & (masses[np.maximum(rule, 0)] > 1 + SLACK)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """What a query wants: its ranking, the fields of a row that it shows and their types, the field of a row's key."""
-
-    wanted: Wanted
-    fields: tuple[str, ...]
-    types: tuple[pa.DataType | None, ...]
-    key: str
-    eps: float
-
-    @staticmethod
-    def of(function: str, parameters: tuple[Any, ...], result_type: pa.DataType | None) -> _Ranking:
-        if function != "top":
-            raise InternalError(f"function {function} does not read the synopsis world")
-        semantics, k, _ascending, margin, numbers, fields, key, *eps = parameters
-        types: tuple[pa.DataType | None, ...] = (None,) * len(fields)
-        if result_type is not None:
-            types = tuple(field.type for field in result_type.value_type if field.name[0] == "x")
-        return _Ranking(Wanted(semantics, k, tuple(numbers), margin), fields, types, key, *(eps or [EPS]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The rows of all lists as arrays, in rank order list by list."""
-
-    bounds: list[int]
-    fields: dict[str, pa.Array]
-    prob: NDArray[np.float64]
-    rule: I64 | None
-    keys: I64 | None
-
-    @staticmethod
-    def of(lists: pa.ListArray, rankings: Sequence[_Ranking]) -> _Lists:
-        bounds = lists.offsets.to_numpy()
-        items = lists.flatten()
-        fields = {field.name: column for field, column in zip(items.type, items.flatten())}
-        named = sorted({ranking.key for ranking in rankings if ranking.key})
-        if len(named) > 1:
-            raise InternalError(f"rows of one stream have one key, not {named}")
-        return _Lists(
-            (bounds - bounds[0]).tolist(),
-            fields,
-            fields["p"].to_numpy(zero_copy_only=False),
-            numbered(fields["r"]) if fields["r"].null_count < len(items) else None,
-            numbered(fields[named[0]]) if named and named[0] in fields else None,
-        )
-
-    def places(self, row: int) -> tuple[I64, I64]:
-        """The rows of a list whose rules hold, and the others."""
-        begin, end = self.bounds[row], self.bounds[row + 1]
-        places = np.arange(begin, end)
-        if self.rule is None:
-            return places, places[:0]
-        overfull = _overfull(self.prob[begin:end], self.rule[begin:end])
-        return places[~overfull], places[overfull]
-
-    def rank(self, places: I64, rankings: Sequence[_Ranking]) -> list[Ranked]:
-        """All rankings of these rows, at the least of their tail cuts: one walk serves those who asked for less."""
-        rule, keys = (None if column is None else column[places] for column in (self.rule, self.keys))
-        wanted = [ranking.wanted for ranking in rankings]
-        return rank_together(self.prob[places], rule, keys, wanted, eps=min(ranking.eps for ranking in rankings))
-
-    def answers(
-        self,
-        ranking: _Ranking,
-        chosen: list[I64],
-        values: list[NDArray[np.float64]],
-        rejected: list[int],
-        broken: list[I64],
-    ) -> pa.StructArray:
-        """The answers of one query, a struct for each list that it reads."""
-        sizes = np.array([one.size for one in chosen], np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *chosen])
-        at = pa.array(rows)
-        # Where there are no rows yet it is the query that knows their columns.
-        found = (self.fields.get(name, pa.nulls(0)).take(at) for name in ranking.fields)
-        columns = {f"x{i}": as_type(column, t) for i, (column, t) in enumerate(zip(found, ranking.types))}
-        columns["value"] = pa.array(np.concatenate([np.zeros(0), *values]))
-        place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        columns["rank"] = pa.array(place.astype(np.int32))
-        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-        listed = lists_of(offsets_of(sizes), struct)
-        columns = {"rows": listed, "rejected": pa.array(rejected, pa.int64()), "broken": self._as_they_are(broken)}
-        return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-
-    def _as_they_are(self, several: list[I64]) -> pa.ListArray:
-        """Lists of rows with their declared columns."""
-        at = pa.array(np.concatenate([np.zeros(0, np.int64), *several]))
-        names = [name for name in self.fields if name in ("t", "p", "r") or name.startswith("tie")]
-        struct = pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
-        return lists_of(offsets_of(np.array([one.size for one in several], np.int64)), struct)
