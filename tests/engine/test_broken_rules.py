@@ -6,10 +6,12 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
+from punctual.engine.delivery import Delivery
 from punctual.engine.engine import Engine
 from punctual.engine.status import read_dead, read_status
 from tests.engine.test_topk import START, STREAM, WAYS, Row, gathered, select
@@ -91,3 +93,31 @@ def test_counted_in_every_answer_and_written_once(tmp_path: Path, way: str) -> N
     assert 10 < len(expected) < 55
     (status,) = [s for name, s in read_status(str(tmp_path))["streams"].items() if name == "radar"]
     assert status["dead_letters"] <= len(letters)
+
+
+def test_written_once_though_the_pass_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The letters are durable before the answers that count them; whoever dies in between finds them again."""
+
+    class DeathError(Exception):
+        pass
+
+    def dies(self: Delivery, batch: int, number: int, blocks: list[Any]) -> int:
+        raise DeathError
+
+    rows = heavy()
+    with opened(tmp_path, "straight") as engine:
+        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[:40]])
+        with monkeypatch.context() as patch:
+            patch.setattr(Delivery, "deliver", dies)
+            with pytest.raises(DeathError):
+                engine.tick()
+    before = Counter(json.loads(letter["row"])["id"] for letter in read_dead(str(tmp_path), "radar"))
+    assert before
+    with opened(tmp_path, "straight") as engine:
+        assert len(gathered(engine)["two"]) > 5
+        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[40:]])
+        engine.tick()
+        engine.end()
+    after = Counter(json.loads(letter["row"])["id"] for letter in read_dead(str(tmp_path), "radar"))
+    assert set(after.values()) == {1}
+    assert before.keys() < after.keys()

@@ -256,3 +256,19 @@ def test_a_larger_k_that_comes_later(tmp_path: Path) -> None:
     assert all(answer["complete"] for answer in found["small"])
     assert not found["large"][0]["complete"]
     assert found["large"][-1]["complete"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_to_rank(tmp_path: Path, way: str) -> None:
+    nothing = "WHERE speed > 1000"
+    queries = {
+        "rows": select("PK", 3, where=nothing),
+        "groups": select("PK", 3, where=nothing, group="GROUP BY lane"),
+        "stable": select("PK", 3, where=nothing) + " STABLE 5%",
+        "stable_groups": select("PK", 3, where=nothing, group="GROUP BY lane") + " STABLE 5%",
+        "means": select("EXPECTED_RANK", 3, where=nothing),
+    }
+    found = played(tmp_path, queries, drawn(1), way)
+    for name in queries:
+        assert len(found[name]) > 5
+        assert {(len(answer["rows"]), answer["rejected"]) for answer in found[name]} == {(0, 0)}

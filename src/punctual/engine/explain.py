@@ -13,7 +13,7 @@ from punctual.clock import duration_text, span_text
 from punctual.engine.explain_schedule import Schedule
 from punctual.engine.printed import count, line
 from punctual.estimate.panes import panes_in_window
-from punctual.estimate.ranking_reach import mass_read
+from punctual.estimate.ranking_reach import SPARED, mass_read
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
@@ -216,7 +216,8 @@ def _synopsis(synopsis: UnitSynopsis) -> str:
         k = synopsis.parameters[0]
         if not k:
             return "ranking(all rows)"
-        return f"ranking(candidates for {k}: the best of a pane, to a mass of {mass_read(k):.0f})"
+        masses = f"{mass_read(k):.0f}, {mass_read(SPARED * k):.0f} with rules"
+        return f"ranking(candidates for {k}: the best of a pane, to a mass of {masses})"
     argument = "" if synopsis.argument is None else _plain(synopsis.argument)
     return f"{synopsis.kind}({argument})"
 

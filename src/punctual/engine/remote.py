@@ -11,7 +11,8 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
-from punctual.kernel.window.spec import Reader, UnitSpec
+from punctual.kernel.window.spec import Call, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.window.synopsis import make
 from punctual.runtime.operators.reduce import from_ipc
 from punctual.runtime.operators.shards import MERGED, ShardWork, Stored
 from punctual.schedule.due import BEGINNING
@@ -47,7 +48,7 @@ def assemble(work: ShardWork, output: pa.Table, number: int) -> list[Answered]:
 def _assembled(reader: Reader, spec: UnitSpec, tables: list[pa.Table]) -> Answered:
     if not tables:
         empty = np.empty(0, np.int64)
-        values = [pa.nulls(0, call.type or pa.null()) for call in reader.calls]
+        values = [_nothing(call, spec.synopses[call.synopsis]) for call in reader.calls]
         return Answered(empty, [pa.nulls(0) for _ in spec.keys], values, [None] * len(reader.calls))
     whole = pa.concat_tables(tables).combine_chunks()
     columns = {name: _array(whole, name) for name in whole.column_names}
@@ -62,6 +63,15 @@ def _assembled(reader: Reader, spec: UnitSpec, tables: list[pa.Table]) -> Answer
         [columns[f"v{i}"] for i in range(len(reader.calls))],
         [columns.get(f"e{i}") for i in range(len(reader.calls))],
     )
+
+
+def _nothing(call: Call, synopsis: SynopsisSpec) -> pa.Array:
+    """The values of no windows; a ranking's are not of the type that its query sees."""
+    if synopsis.kind != "world":
+        return pa.nulls(0, call.type or pa.null())
+    own, none = make(synopsis.kind, synopsis.parameters), np.empty(0, np.int64)
+    values, _errors = own.finish(call.function, call.parameters, own.lift(none, 0, pa.nulls(0), none, ()), call.type)
+    return values
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

@@ -11,6 +11,9 @@ from math import log
 import numpy as np
 
 from punctual.kernel.world.rank_scan import EPS, enough_mass
+from punctual.kernel.world.synopsis import SPARED
+
+__all__ = ["SPARED", "mass_read", "share_of_walk"]
 
 
 def mass_read(k: int, eps: float = EPS) -> float:
