@@ -14,18 +14,7 @@ from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.panes import Panes
 from punctual.kernel.window.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
-from punctual.kernel.world import (
-    candidates,
-    expected_ranks,
-    pk_topk,
-    prf,
-    prfe,
-    pt_k,
-    topk_streams,
-    topk_streams_exclusive,
-    u_kranks,
-    u_topk,
-)
+from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
 ROWS = 64
@@ -106,18 +95,15 @@ def _cadence() -> int:
 
 def _world() -> int:
     """Every ranking, over independent rows, over light rules and over heavy ones."""
-    score = np.arange(ROWS, 0, -1)
     rules = np.arange(ROWS) // 4
-    for prob, rule in ((np.full(ROWS, 0.3), None), (np.full(ROWS, 0.1), rules), (np.full(ROWS, 0.24), rules)):
-        for each in (pk_topk, u_kranks, u_topk, expected_ranks, candidates):
-            each(score, prob, rule, k=3)
-        pt_k(score, prob, rule, k=3, threshold=0.1)
-        prf(score, prob, rule, k=3, weights=(1.0, 0.5))
-        prfe(score, prob, rule, k=3, alpha=0.5)
-        topk_streams(score, prob, rules, rule, k=3)
-    topk_streams_exclusive(score, rules, k=3)
-    steady(score[:3], score, np.linspace(0.9, 0.1, ROWS), k=3, margin=0.05)
-    return 1
+    numbers = {"PT": (0.1,), "PRF": (1.0, 0.5), "PRFE": (0.5,)}
+    names = ("PK", "PT", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF", "PRFE", "STREAMS", "STREAMS_EXCLUSIVE")
+    wanted = [Wanted(name, 3, numbers.get(name, ())) for name in names]
+    answers = steady(rules[:3], rules, np.linspace(0.9, 0.1, ROWS), k=3, margin=0.05).size
+    for prob, rule in ((np.full(ROWS, 0.2), None), (np.full(ROWS, 0.1), rules), (np.full(ROWS, 0.24), rules)):
+        answers += len(rank_together(prob, rule, rules, wanted))
+        answers += int(candidates(np.arange(ROWS, 0, -1), prob, rule, k=3).sum())
+    return answers
 
 
 if __name__ == "__main__":

@@ -52,6 +52,20 @@ def test_which_rules_may_be_divided(steps: tuple[float, float], light: bool) -> 
     assert world.rank_probabilities(score, prob, rule, k=80) == pytest.approx(exactly(score, prob, rule, 80), abs=1e-14)
 
 
+@pytest.mark.parametrize("members", [2, 3, 5])
+@pytest.mark.parametrize("apart", [1, 9, 40])
+@pytest.mark.parametrize("first", [0.02, 0.44, 0.9])
+def test_rules_inside_a_leaf_and_across_leaves(members: int, apart: int, first: float) -> None:
+    """Heavy steps that end in the leaf where they began, one after the other and interleaved, among light ones."""
+    rows = np.arange(members * apart * 4)
+    rule = rows // (members * apart) * apart + rows % apart
+    place = rows % (members * apart) // apart
+    prob = np.where(place == 0, first, (1 - first) / (members - 1))
+    alone = rows % 7 == 0
+    rule = np.where(alone, -1 - rows, rule)
+    assert world.rank_probabilities(-rows, prob, rule, k=20) == pytest.approx(exactly(-rows, prob, rule, 20), abs=1e-14)
+
+
 def test_both_walks_agree() -> None:
     """One rule that is not light sends all rows through the intervals; worse than all others, it changes none."""
     score, prob, rule = many_rows(5, 2000, 3, (0.001, 0.05))

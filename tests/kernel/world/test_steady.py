@@ -156,7 +156,8 @@ def test_near_misses_of_keys_begin_with_the_ranking() -> None:
     ):
         assert plain.index.size > 5
         (found,) = rank_together(prob, None, keys, [Wanted(semantics, 60, (), 0.05)])
-        assert (found.index.tolist(), found.value.tolist()) == (plain.index.tolist(), plain.value.tolist())
+        assert found.index.tolist() == plain.index.tolist()
+        assert np.allclose(found.value, plain.value, rtol=1e-14, atol=0)  # rows of a key are added up in other orders
         (few,) = rank_together(prob, None, keys, [Wanted(semantics, 3, (), 0.5)])
         assert 3 < few.index.size < 13
         assert few.value[-1] * 1.5 >= few.value[2]

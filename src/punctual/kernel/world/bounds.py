@@ -17,7 +17,7 @@ import numpy as np
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world.rows import F64, I64
 
-SURE = 0.95
+SURE = 0.995
 BITS = 46
 """Of a double, that a bucket leaves out."""
 BUCKETS = 64 * 64

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import BLOCK, add_up, blocks_for, constant, first, multiply_two
+from punctual.kernel.world.polynomial import BLOCK, add_up, blocks_for, constant, first, times
 from punctual.kernel.world.rank_scan import EPS, checked_eps, reach
 from punctual.kernel.world.rows import F64, I64, Column, checked_k, ranked
 
@@ -83,21 +83,19 @@ def candidates(
 @compiled
 def _fewer(prob: F64, rule: I64, rules: int, k: int, blocks: int) -> float:
     """Probability that fewer than k of the rows exist."""
-    poly = constant(blocks)
+    poly, other, spare = constant(blocks), constant(blocks), constant(blocks)
     low, high = BLOCK, 2 * BLOCK
-    mass = np.zeros(rules)
-    waiting = 0.0  # two events cost what one costs
+    mass, some, count = np.zeros(rules), np.zeros(8), 0  # eight events at a time
     for i in range(prob.size + rules):
         if i < prob.size and rule[i] >= 0:
             mass[rule[i]] += prob[i]
             continue
-        event = prob[i] if i < prob.size else mass[i - prob.size]
-        if waiting > 0.0:
-            low, high = multiply_two(poly, low, high, waiting, event)
-            waiting = 0.0
-        else:
-            waiting = event
-    low, high = multiply_two(poly, low, high, waiting, 0.0)
+        some[count] = prob[i] if i < prob.size else mass[i - prob.size]
+        count += 1
+        if count == some.size:
+            low, high = times(poly, low, high, some, spare, other)
+            poly, other, count = other, poly, 0
+    low, high = times(poly, low, high, some[:count], spare, other)
     before = np.zeros(blocks + 2)
-    add_up(poly, low, high, before)
-    return first(poly, low, high, before, k)
+    add_up(other, low, high, before)
+    return first(other, low, high, before, k)

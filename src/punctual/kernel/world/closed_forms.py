@@ -25,7 +25,7 @@ import numpy as np
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world.rank_scan import EPS
 from punctual.kernel.world.ranked import Ranked, best
-from punctual.kernel.world.rows import F64, I64, Column, WorldError, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, WorldError, checked_k, ranked
 
 
 def expected_ranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -35,7 +35,11 @@ def expected_ranks(score: Column, prob: Column, rule: Column | None = None, *, k
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([1, 0], [0.3, 0.56])
     """
-    rows, k = ranked(score, prob, rule), checked_k(k)
+    return expected_ranks_of(ranked(score, prob, rule), checked_k(k))
+
+
+def expected_ranks_of(rows: UncertainRows, k: int | None) -> Ranked:
+    """The same over ranked rows; all of them for None."""
     return best(rows, _expected_ranks(rows.prob, rows.rule, rows.rules), k, ascending=True)
 
 
@@ -45,9 +49,13 @@ def prfe(score: Column, prob: Column, rule: Column | None = None, *, k: int, alp
     >>> prfe([80, 50], [0.5, 0.5], k=2, alpha=0.5).value.tolist()
     [0.25, 0.1875]
     """
+    return prfe_of(ranked(score, prob, rule).possible(), checked_k(k), alpha)
+
+
+def prfe_of(rows: UncertainRows, k: int | None, alpha: float) -> Ranked:
+    """The same over ranked rows without impossible ones; all of them for None."""
     if not 0 < alpha <= 1:
         raise WorldError("world.bad-alpha", f"alpha is {alpha}; it is above 0 and at most 1")
-    rows, k = ranked(score, prob, rule).possible(), checked_k(k)
     return best(rows, _geometric(rows.prob, rows.rule, rows.rules, float(alpha)), k)
 
 

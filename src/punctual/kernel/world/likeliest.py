@@ -29,7 +29,7 @@ import numpy as np
 
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import F64, I64, Column, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, checked_k, ranked
 
 TIED_ENDS = 64
 CLOSE = 1e-12
@@ -51,7 +51,11 @@ def u_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) -
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([4, 2], [0.28, 0.28])
     """
-    rows, k = ranked(score, prob, rule).possible(), checked_k(k)
+    return u_topk_of(ranked(score, prob, rule).possible(), checked_k(k))
+
+
+def u_topk_of(rows: UncertainRows, k: int) -> Ranked:
+    """The same over ranked rows without impossible ones."""
     alone = rows.rule < 0
     unit = np.where(alone, rows.rules + np.cumsum(alone) - 1, rows.rule)  # every row has a rule, perhaps its own
     units = rows.rules + int(alone.sum())

@@ -17,19 +17,19 @@ to row, and a read multiplies them by at most 1 / (1 - 2 A). A step is *light* w
 all steps of a rule of mass up to 0.45 are, and those of one that gains most of its mass at its end.
 
 *Leaves*, as soon as one step is not light: there division loses digits with every rule. (Rules of 0.3 and 0.7, all
-first members before all second ones: wrong by 2e-10 with 40 rules, by 4e-4 with 70.) Rows are cut into leaves of 16.
+first members before all second ones: wrong by 2e-10 with 40 rules, by 4e-4 with 70.) Rows are cut into leaves of 64.
 Every factor is put on the O(log n) nodes of a segment tree over leaves that make up the leaves which its stretch
 covers. Leaves are visited in order; the polynomials on the path from the root are kept, and only those below the point
 where two neighbouring paths part are computed again, by products alone. Each leaf starts from these and is scanned. A
 factor that a heavy step ends inside the leaf is kept apart from the start, and multiplied in for each row that it is
-above of. O(n k log n), but the lowest four levels, where a tree has most of its work, are the cheaper scan.
+above of. O(n k log n), but the lowest six levels, where a tree has most of its work, are the cheaper scan.
 
 *Stop.* N_i, the number of all better rows, only grows with i, and Pr_k(i) <= P(N_i < k) (see ``candidates``). Once a
 row sees P(N < k) <= eps, every later row has Pr_k <= eps and is not visited. Chernoff's bound on the mass of better
 rows says beforehand where that is at the latest, so the tree is built over a prefix only.
 
 Invariant: what a row shows of its first ranks has the same bits for every k, eps and number of readings. Which steps
-are light is asked of all rows, whether or not they are visited; leaves begin at multiples of 16; and a longer prefix
+are light is asked of all rows, whether or not they are visited; leaves begin at multiples of 64; and a longer prefix
 makes a tree whose left half is the shorter one's: a stretch is cut into the same nodes there.
 
 Memory: k times the depth of the tree, and 8 bytes for each factor on each of its nodes.
@@ -44,8 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import BLOCK, add_up, constant, copy, divide, first, multiply, multiply_all
-from punctual.kernel.world.reading import Readings, blocks_over, compare, next_reading, take, write
+from punctual.kernel.world.polynomial import BLOCK, add_up, constant, divide, first, multiply, times
+from punctual.kernel.world.reading import CHOICE, SUM, Readings, blocks_over, compare, weigh, write
 from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 
 BOOLS = NDArray[np.bool_]
@@ -54,7 +54,8 @@ EPS = 1e-18
 LEAST_EPS, MOST_EPS = 1e-24, 0.5
 LIGHT = 0.45
 """The largest mass that is divided out: an error grows tenfold in the row that is read, and no further."""
-LEAF = 16
+LEAF = 64
+"""Rows of a leaf."""
 NEVER = 1 << 62
 
 
@@ -196,13 +197,10 @@ def _walk(
     """Visit the leaves, of ``leaf`` rows each, and scan them. ``prob`` is of whole leaves, or of all rows."""
     asked, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
     over, blocks = 0, ends.size
-    summed = 0
-    while summed < asked.size and asked[summed]["kind"] == 0:
-        summed += 1
     path = np.zeros((depth + 1, (blocks + 1) * BLOCK))  # the root's polynomial first
     path[0, BLOCK] = 1.0
     lows, highs = np.full(depth + 1, BLOCK), np.full(depth + 1, 2 * BLOCK)
-    poly, shown = constant(blocks), constant(blocks)
+    poly, shown, spare = constant(blocks), constant(blocks), constant(blocks)
     sums = np.zeros(blocks + 2)
     some, kept, kept_mass = np.zeros(LEAF), np.zeros(LEAF, np.int64), np.zeros(LEAF)
     for start in range(0, prob.size, leaf):
@@ -212,9 +210,8 @@ def _walk(
             level += 1
         for at in range(level, depth + 1):
             node = ((1 << depth) + number) >> (depth - at)
-            copy(path[at - 1], lows[at - 1], highs[at - 1], path[at])
             factors = items[offsets[node] : offsets[node + 1]]
-            lows[at], highs[at] = multiply_all(path[at], lows[at - 1], highs[at - 1], factors)
+            lows[at], highs[at] = times(path[at - 1], lows[at - 1], highs[at - 1], factors, spare, path[at])
         divided, apart_now = 0, 0
         for i in range(start, stop):
             j = before[i]
@@ -225,8 +222,7 @@ def _walk(
                 else:
                     some[divided] = mass[j]
                     divided += 1
-        copy(path[depth], lows[depth], highs[depth], poly)
-        low, high = multiply_all(poly, lows[depth], highs[depth], some[:divided])
+        low, high = times(path[depth], lows[depth], highs[depth], some[:divided], spare, poly)
         for i in range(start, stop):
             j = before[i]
             if j >= 0:
@@ -236,27 +232,39 @@ def _walk(
                     divide(poly, low, high, mass[j])
             lower, higher = low, high
             if apart_now:
-                copy(poly, low, high, shown)
-                lower, higher = multiply_all(shown, low, high, kept_mass[:apart_now])
+                lower, higher = times(poly, low, high, kept_mass[:apart_now], spare, shown)
             view = shown if apart_now else poly
             add_up(view, lower, higher, sums)
             over = blocks_over(i, lower, higher, sums, ends, over, eps)
             if over == blocks:
                 return
-            for one in range(summed):
-                fewer = first(view, lower, higher, sums, asked[one]["k"])
-                if fewer > eps and (asked[one]["k"] - 1) // BLOCK >= over:
-                    values[asked[one]["at"] + key[i]] += prob[i] * fewer
-            one = next_reading(summed, prob[i], lower, higher, sums, over, asked)
-            if one < asked.size:
-                take(i, prob[i], view, lower, higher, sums, over, eps, asked, one, numbers, rows, values, key)
+            # In line: to call somebody with all of these arrays takes longer than what follows.
+            p = prob[i]
+            for one in range(asked.size):
+                k, kind, needed = asked[one]["k"], asked[one]["kind"], asked[one]["needed"]
+                if p * asked[one]["size"] <= needed:
+                    if kind == CHOICE:
+                        break  # all further ones need more
+                    continue
+                fewer = first(view, lower, higher, sums, k) if k > over * BLOCK else 0.0
+                if fewer <= eps:
+                    continue
+                if kind == SUM:
+                    values[asked[one]["at"] + key[i]] += p * fewer
+                elif kind == CHOICE:
+                    if p * fewer > needed:
+                        at = asked[one]["at"] + asked[one]["count"]
+                        rows[at], values[at] = i, p * fewer
+                        asked[one]["count"] += 1
+                else:
+                    weigh(i, p, view, lower, higher, asked, one, numbers, rows, values)
             if best_row.size or table.size:
                 here = max(lower, (over + 1) * BLOCK)
                 ranks = view[here : max(here, higher)]
                 if best_row.size:
-                    compare(i, prob[i], ranks, best_value[here - BLOCK :], best_row[here - BLOCK :])
+                    compare(i, p, ranks, best_value[here - BLOCK :], best_row[here - BLOCK :])
                 if table.size:
-                    write(prob[i], ranks, table[i, here - BLOCK :])
+                    write(p, ranks, table[i, here - BLOCK :])
             if apart[i] and end[i] < stop:
                 kept[apart_now], kept_mass[apart_now] = i, mass[i]
                 apart_now += 1

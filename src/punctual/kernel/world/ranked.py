@@ -14,6 +14,9 @@ import numpy as np
 from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 
 COMPARED_BITS = 40
+SPARE_BITS = 53 - COMPARED_BITS
+HALF = 1 << (SPARE_BITS - 1)
+HIGHEST = (1 << (63 - SPARE_BITS)) - 1
 RESIDUE = 1e-15
 
 
@@ -40,9 +43,27 @@ def best(
         kept = np.flatnonzero(compared)
     else:
         kept = np.flatnonzero(compared >= settled(np.array([at_least])))
-    order = np.argsort(compared[kept] if ascending else -compared[kept], kind="stable")[:k]
+    order = (np.argsort(compared[kept], kind="stable") if ascending else largest_first(np.abs(values[kept])))[:k]
     chosen = kept[order]
     return Ranked(rows.position[chosen], values[chosen])
+
+
+def largest_first(sizes: F64) -> I64:
+    """Places by size, equal ones in their order.
+
+    Sizes are compared at 40 bits. That leaves 13 bits of each, enough to carry its place through an unstable sort: half
+    the time of a stable one.
+
+    >>> largest_first(np.array([0.3, 0.5, 0.1 + 0.2])).tolist()
+    [1, 0, 2]
+    """
+    bits = sizes.view(np.int64)
+    rounded = (bits + (HALF - 1) + ((bits >> SPARE_BITS) & 1)) >> SPARE_BITS  # half to even
+    if sizes.size > 1 << SPARE_BITS:
+        return np.argsort(-rounded, kind="stable")
+    keys = ((HIGHEST - rounded) << SPARE_BITS) | np.arange(sizes.size)
+    keys.sort()
+    return keys & ((1 << SPARE_BITS) - 1)
 
 
 def settled(values: F64) -> F64:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import BLOCK, first, weighted
+from punctual.kernel.world.polynomial import BLOCK, weighted
 from punctual.kernel.world.rows import F64, I64
 
 SUM, WEIGHTED, CHOICE = 0, 1, 2
@@ -84,65 +84,34 @@ def blocks_over(row: int, low: int, high: int, before: F64, ends: I64, over: int
 
 
 @compiled
-def next_reading(
-    one: int, p: float, low: int, high: int, before: F64, over: int, asked: NDArray[np.void]
-) -> int:
-    """The first reading from ``one`` on for which a row of probability ``p`` may matter; how many there are if none."""
-    while one < asked.size:
-        most, needed, block = p * asked[one]["size"], asked[one]["needed"], (asked[one]["k"] - 1) // BLOCK
-        if most > needed:
-            # What a few more ranks have bounds what the row is worth.
-            if block >= over and most * _within(low, high, before, block) > needed:
-                return one
-        elif asked[one]["kind"] == CHOICE:
-            return asked.size
-        one += 1
-    return one
-
-
-@compiled
 def _within(low: int, high: int, before: F64, block: int) -> float:
     """Sum of the coefficients up to the end of a block of ranks."""
     return 0.0 if (block + 2) * BLOCK <= low else before[min(block + 2, high // BLOCK)]
 
 
 @compiled
-def take(
+def weigh(
     row: int,
     p: float,
     poly: F64,
     low: int,
     high: int,
-    before: F64,
-    over: int,
-    eps: float,
     asked: NDArray[np.void],
     one: int,
     numbers: F64,
     rows: I64,
     values: F64,
-    key: I64,
 ) -> None:
-    """Read a row of probability ``p``, of which ``poly`` says how many better ones exist, from reading ``one`` on."""
-    while one < asked.size:
-        fewer = first(poly, low, high, before, asked[one]["k"])
-        value = p * fewer if fewer > eps else 0.0
-        if asked[one]["kind"] == SUM:
-            values[asked[one]["at"] + key[row]] += value
-        else:
-            if asked[one]["kind"] == WEIGHTED and value > 0.0:
-                weights = numbers[asked[one]["weights"] : asked[one]["weights_end"]]
-                value = p * weighted(poly, low, high, weights)
-            size = abs(value)
-            if size > asked[one]["needed"]:
-                at = asked[one]["at"] + asked[one]["count"]
-                rows[at], values[at] = row, value
-                asked[one]["count"] += 1
-                start, end = asked[one]["heap"], asked[one]["heap_end"]
-                if start < end and size > numbers[start]:
-                    _replace_least(numbers[start:end], size)
-                    asked[one]["needed"] = numbers[start] * asked[one]["keep"]
-        one = next_reading(one + 1, p, low, high, before, over, asked)
+    """Show a row to a weighted choice."""
+    value = p * weighted(poly, low, high, numbers[asked[one]["weights"] : asked[one]["weights_end"]])
+    if abs(value) > asked[one]["needed"]:
+        at = asked[one]["at"] + asked[one]["count"]
+        rows[at], values[at] = row, value
+        asked[one]["count"] += 1
+        heap = numbers[asked[one]["heap"] : asked[one]["heap_end"]]
+        if abs(value) > heap[0]:
+            _replace_least(heap, abs(value))
+            asked[one]["needed"] = heap[0] * asked[one]["keep"]
 
 
 @compiled

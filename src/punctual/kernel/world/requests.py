@@ -46,17 +46,19 @@ class Told:
 
     def choice(self, request: Request) -> tuple[I64, F64]:
         """Rows, in rank order, that may be in the answer, and their values."""
-        asked = self.readings.asked[self.reading[request]]
-        kept = slice(asked["at"], asked["at"] + asked["count"])
+        asked = self.readings.asked
+        place = self.reading[request]
+        start = asked["at"][place]
+        kept = slice(start, start + asked["count"][place])
         rows, values = self.readings.rows[kept], self.readings.values[kept]
         if request.weights:  # much of it was good enough only as long as little was known
-            still = np.abs(values) > asked["needed"]
+            still = np.abs(values) > asked["needed"][place]
             rows, values = rows[still], values[still]
         return rows, values
 
     def sums(self, request: Request) -> F64:
         """Sum of each key."""
-        start = self.readings.asked[self.reading[request]]["at"]
+        start = self.readings.asked["at"][self.reading[request]]
         return self.readings.values[start : start + self.keys]
 
 
@@ -88,17 +90,18 @@ def tell(
     asked = np.zeros(len(own), ASKED)
     asked["k"] = [_ranks_of(one, n) for one in own]
     asked["kind"] = [_kind(one) for one in own]
-    asked["size"] = sizes = [max(map(abs, one.weights), default=1.0) for one in own]
+    asked["size"] = [max(map(abs, one.weights), default=1.0) or 1.0 for one in own]
     asked["keep"] = [_share_kept(one) for one in own]
     asked["needed"] = [needed[one] for one in own]
     weights = [_whole_blocks(one.weights[:n]) for one in own]
     numbers = np.cumsum([0, *(min(one.best, n) if one.weights else 0 for one in own), *(one.size for one in weights)])
     asked["heap"], asked["heap_end"] = numbers[: len(own)], numbers[1 : len(own) + 1]
     asked["weights"], asked["weights_end"] = numbers[len(own) : -1], numbers[len(own) + 1 :]
-    # A row is kept where its probability alone exceeds what is needed, or not at all.
-    likely = rows.prob[:reached]
-    kept = (known_keys if one.by_key else np.count_nonzero(likely * size > needed[one]) for one, size in zip(own, sizes))
-    room = np.cumsum([0, *kept])
+    # A row is kept only where its probability exceeds what is needed, and before its ranks are over.
+    ascending = np.sort(rows.prob[:reached])
+    enough = reached - np.searchsorted(ascending, asked["needed"] / asked["size"] * (1.0 - NEARLY))
+    enough = np.minimum(enough, ends[(asked["k"] - 1) // BLOCK])
+    room = np.cumsum([0, *np.where(asked["kind"] == SUM, known_keys, enough)])
     asked["at"] = room[:-1]
     readings = Readings(
         asked,

@@ -104,6 +104,17 @@ def ranked(score: Column, prob: Column, rule: Column | None = None) -> Uncertain
     return UncertainRows(size, order, probs, shared, several)
 
 
+def in_rank_order(prob: F64, rule: I64 | None) -> UncertainRows:
+    """Rows that are in rank order, with probabilities; ``rule`` is a number for each, or -1.
+
+    >>> in_rank_order(np.array([0.3, 0.6, 0.4]), np.array([-1, 7, 7])).rule.tolist()
+    [-1, 0, 0]
+    """
+    shared, several = (np.full(prob.size, -1), 0) if rule is None else _shared(rule)
+    _check_masses(prob, shared, several)
+    return UncertainRows(prob.size, np.arange(prob.size), prob, shared, several)
+
+
 def checked_k(k: int) -> int:
     """``k``, a whole number of at least 1."""
     try:

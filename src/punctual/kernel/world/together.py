@@ -17,18 +17,25 @@ Invariant: an answer has the same bits whatever else is wanted (see ``reading``)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from punctual.errors import InternalError
-from punctual.kernel.world.closed_forms import expected_ranks, prfe
-from punctual.kernel.world.likeliest import u_topk
+from punctual.kernel.world.closed_forms import expected_ranks_of, prfe_of
+from punctual.kernel.world.likeliest import u_topk_of
 from punctual.kernel.world.rank_scan import EPS, checked_eps
-from punctual.kernel.world.ranked import Ranked, best, checked_threshold, checked_weights, settled, without_residue
+from punctual.kernel.world.ranked import (
+    Ranked,
+    checked_threshold,
+    checked_weights,
+    largest_first,
+    settled,
+    without_residue,
+)
 from punctual.kernel.world.requests import Request, Told, tell
-from punctual.kernel.world.rows import F64, I64, UncertainRows, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, UncertainRows, checked_k, in_rank_order
+from punctual.kernel.world.steady import near
 
 EXCLUSIVE, ALIKE = "STREAMS_EXCLUSIVE", "STREAMS_ALIKE"
 READ_RANKS = ("PK", "GLOBAL", "PT", "U_KRANKS", "PRF", "STREAMS", EXCLUSIVE, ALIKE)
@@ -66,7 +73,7 @@ def rank_together(
     rule : int64[n], optional
         Number of each row's rule, or -1.
     keys : int64[n], optional
-        Number of each row's key, for the rankings of keys.
+        Number of each row's key, for the rankings of keys; all below 0 are one.
     eps : float
         The pass ends where fewer than k better rows exist with a probability of at most this one; no Pr_k moves by
         more.
@@ -83,36 +90,54 @@ def rank_together(
     [[2, 1], [2]]
     """
     checked_eps(eps)
+    if keys is not None:  # no key is a key like any other
+        keys = np.where(keys < 0, keys.max(initial=-1) + 1, keys)
     answers: dict[Wanted, Ranked] = {}
     for walk in (None, EXCLUSIVE, ALIKE):
         own = [one for one in wanted if one.semantics in READ_RANKS and walk == _walk_of(one)]
         if own:
             answers |= from_ranks(_rows(prob, rule, keys, walk), own, keys, eps=eps)
-    score, labels = _best_first(prob.size), _labels(rule)
+    others = [one for one in wanted if one.semantics not in READ_RANKS]
+    if others:
+        answers |= _by_themselves(in_rank_order(prob, rule), others)
+    return [answers[one] for one in wanted]
+
+
+def _by_themselves(rows: UncertainRows, wanted: Sequence[Wanted]) -> dict[Wanted, Ranked]:
+    """Rankings that read no ranks."""
+    answers: dict[Wanted, Ranked] = {}
     everything: dict[tuple[str, tuple[float, ...]], Ranked] = {}
     for one in wanted:
+        which = (one.semantics, one.numbers)
         match one.semantics:
             case "U_TOPK":
-                answers[one] = u_topk(score, prob, labels, k=one.k)
+                answers[one] = u_topk_of(rows.possible(), checked_k(one.k))
             case "EXPECTED_RANK":
-                if (one.semantics, ()) not in everything:
-                    everything[one.semantics, ()] = expected_ranks(score, prob, labels, k=max(1, prob.size))
-                answers[one] = cut(everything[one.semantics, ()], one.k, one.margin, ascending=True)
+                if which not in everything:
+                    everything[which] = expected_ranks_of(rows, None)
+                answers[one] = _first(everything[which], one, ascending=True)
             case "PRFE":
-                if (one.semantics, one.numbers) not in everything:
-                    all_of_them = prfe(score, prob, labels, k=max(1, prob.size), alpha=one.numbers[0])
-                    everything[one.semantics, one.numbers] = all_of_them
-                answers[one] = cut(everything[one.semantics, one.numbers], one.k, one.margin)
-            case other if other not in READ_RANKS:
+                if which not in everything:
+                    everything[which] = prfe_of(rows.possible(), None, one.numbers[0])
+                answers[one] = _first(everything[which], one)
+            case other:
                 raise InternalError(f"no semantics {other}")
-    return [answers[one] for one in wanted]
+    return answers
+
+
+def _first(every: Ranked, wanted: Wanted, *, ascending: bool = False) -> Ranked:
+    """The first k, and with a margin what is near behind them."""
+    k = checked_k(wanted.k)
+    if wanted.margin:
+        return near(every, k, wanted.margin, ascending=ascending)
+    return Ranked(every.index[:k], every.value[:k])
 
 
 def from_ranks(
     rows: UncertainRows, wanted: Sequence[Wanted], keys: I64 | None = None, *, eps: float = EPS
 ) -> dict[Wanted, Ranked]:
     """Answers from one walk over rows without impossible ones; ``keys`` are those of the input."""
-    requests = {one: _request(one) for one in wanted if one.semantics != "U_KRANKS"}
+    requests = _requests([one for one in wanted if one.semantics != "U_KRANKS"])
     deepest = max((checked_k(one.k) for one in wanted if one.semantics == "U_KRANKS"), default=0)
     number, best_rows = (None, None) if keys is None else _numbered_by_best_row(keys[rows.position])
     told = tell(rows, list(requests.values()), keys=number, ranks=deepest, eps=eps)
@@ -123,22 +148,31 @@ def from_ranks(
             places, values = best_rows, told.sums(request)
         else:
             places, values = told.choice(request)
-            if request.weights:
-                values = without_residue(values, np.array(request.weights))
-        at_least = request.least / (1 + one.margin) if request.least else None
-        every = best(_at(rows, places), values, None, at_least=at_least)
-        answers[one] = every if request.least else cut(every, one.k, one.margin)
+        if request.weights:
+            values = without_residue(values, np.array(request.weights))
+        if request.least:
+            kept = settled(values) >= settled(np.array([request.least / (1 + one.margin)]))
+            places, values = places[kept], values[kept]
+        elif request.by_key or request.weights:
+            places, values = places[values != 0], values[values != 0]
+        order = largest_first(np.abs(values))
+        if not one.margin and not request.least:
+            order = order[: one.k]
+        every = Ranked(rows.position[places[order]], values[order])
+        answers[one] = every if request.least else _first(every, one)
     return answers
 
 
-def cut(every: Ranked, k: int, margin: float, *, ascending: bool = False) -> Ranked:
-    """The first k, and behind them what is within the margin of the last of these."""
-    count = checked_k(k)
-    if margin and count < every.value.size:
-        last = settled(np.array([abs(every.value[count - 1])]) * ((1 + margin) if ascending else 1 / (1 + margin)))
-        sizes = settled(np.abs(every.value))
-        count = max(count, int((sizes <= last if ascending else sizes >= last).sum()))
-    return Ranked(every.index[:count], every.value[:count])
+def _requests(wanted: Sequence[Wanted]) -> dict[Wanted, Request]:
+    """Of each ranking its request; those of equal weights share the one that asks for most."""
+    requests = {one: _request(one) for one in wanted}
+    most: dict[tuple[float, ...], Request] = {}
+    for request in requests.values():
+        if request.weights:
+            other = most.get(request.weights, request)
+            best, margin = max(request.best, other.best), max(request.margin, other.margin)
+            most[request.weights] = replace(request, best=best, margin=margin)
+    return {one: most.get(request.weights, request) for one, request in requests.items()}
 
 
 def _request(wanted: Wanted) -> Request:
@@ -162,19 +196,11 @@ def _walk_of(wanted: Wanted) -> str | None:
 
 def _rows(prob: F64, rule: I64 | None, keys: I64 | None, walk: str | None) -> UncertainRows:
     if walk is None:
-        return ranked(_best_first(prob.size), prob, _labels(rule)).possible()
+        return in_rank_order(prob, rule).possible()
     assert keys is not None
     if walk == ALIKE:  # each row of a key is as likely
         prob = 1.0 / np.bincount(keys)[keys]
-    return ranked(_best_first(prob.size), prob, _labels(keys)).possible()
-
-
-def _best_first(size: int) -> I64:
-    return np.arange(size, 0, -1)
-
-
-def _labels(rule: I64 | None) -> pa.Array | None:
-    return None if rule is None else pa.array(rule, mask=rule < 0)
+    return in_rank_order(prob, keys).possible()
 
 
 def _numbered_by_best_row(keys: I64) -> tuple[I64, I64]:
@@ -190,8 +216,3 @@ def _likely_at_ranks(rows: UncertainRows, told: Told, k: int) -> Ranked:
     value = told.readings.best_value[:k]
     likely = value > 0
     return Ranked(rows.position[told.readings.best_row[:k][likely]], value[likely])
-
-
-def _at(rows: UncertainRows, places: I64) -> UncertainRows:
-    """Some of the rows, as far as their order matters."""
-    return UncertainRows(rows.size, rows.position[places], np.zeros(0), np.zeros(0, np.int64), 0)
