@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
+from punctual.engine import memory
+from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.status import read_dead
 from tests.inprocess.backend import InProcess
@@ -272,3 +274,25 @@ def test_nothing_to_rank(tmp_path: Path, way: str) -> None:
     for name in queries:
         assert len(found[name]) > 5
         assert {(len(answer["rows"]), answer["rejected"]) for answer in found[name]} == {(0, 0)}
+
+
+def test_panes_with_very_many_rows_move_to_the_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = {
+        "means": select("EXPECTED_RANK", 3),
+        "likeliest": select("U_TOPK", 2),
+        "counted": "SELECT count(*) AS n FROM radar [RANGE 4 SECONDS] WHERE speed IS NOT NULL PERIOD 2 SECONDS",
+    }
+    expected = played(tmp_path / "driver", queries, drawn(1))
+    moved: list[bool] = []
+    real = Core.tick
+
+    def tick(self: Core, *, limit: int | None = None) -> Any:
+        settled = real(self, limit=limit)
+        moved.append(self.memory.in_shards)
+        return settled
+
+    monkeypatch.setattr(Core, "tick", tick)
+    monkeypatch.setattr(memory, "MANY_BYTES", 2_000)
+    found = played(tmp_path / "moved", queries, drawn(1))
+    assert found == expected
+    assert (moved[0], moved[-1]) == (False, True)

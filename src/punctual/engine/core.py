@@ -323,10 +323,14 @@ class Core:
         self.progress = after
         self.memory.seal(after)
         answers = self._pass(batch)
-        if len(self.store.manifests()) >= BATCHES_A_BASE:
+        if len(self.store.manifests()) >= BATCHES_A_BASE or self._is_crowded():
             self._compact(batch)
         self.delivery.checkpoint()
         return Settled(batch, sum(facts.accepted for facts in reduced.facts.values()), answers)
+
+    def _is_crowded(self) -> bool:
+        """Whether the driver holds more than it should, and may put it into the store's shards."""
+        return self.options.placement == "auto" and self.memory.crowding() != self.memory.crowded
 
     def _body(self, progress: Mapping[str, Progress]) -> dict[str, Any]:
         return {

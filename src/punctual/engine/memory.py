@@ -30,6 +30,7 @@ from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 
 MANY_CELLS = 2_000_000
+MANY_BYTES = 256 << 20
 """Above this a unit's cells stay in the store when placement is left to us."""
 
 SectionBytes = tuple[str, pa.Buffer | str, int]
@@ -187,9 +188,16 @@ class Memory:
         return found
 
     def crowding(self) -> frozenset[str]:
-        """Keys of units that have too many cells for the driver."""
-        full = {self._standing.unit_key(i) for i, panes in self._panes.items() if panes.cells > MANY_CELLS}
-        return self.crowded | full
+        """Keys of units that have too many cells for the driver, or cells that are too large."""
+        return self.crowded | {self._standing.unit_key(i) for i in self._panes if self._is_full(i)}
+
+    def _is_full(self, index: int) -> bool:
+        panes = self._panes[index]
+        if panes.cells > MANY_CELLS:
+            return True
+        # Only cells of rankings grow with the rows in them.
+        ranked = any(synopsis.kind == "world" for synopsis in self._standing.specs[index].synopses)
+        return ranked and panes.nbytes > MANY_BYTES
 
     @property
     def in_shards(self) -> bool:

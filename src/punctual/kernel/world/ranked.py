@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from punctual.kernel.compiled import compiled
 from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 
 COMPARED_BITS = 40
@@ -57,13 +58,22 @@ def largest_first(sizes: F64) -> I64:
     >>> largest_first(np.array([0.3, 0.5, 0.1 + 0.2])).tolist()
     [1, 0, 2]
     """
-    bits = sizes.view(np.int64)
-    rounded = (bits + (HALF - 1) + ((bits >> SPARE_BITS) & 1)) >> SPARE_BITS  # half to even
     if sizes.size > 1 << SPARE_BITS:
-        return np.argsort(-rounded, kind="stable")
-    keys = ((HIGHEST - rounded) << SPARE_BITS) | np.arange(sizes.size)
+        return np.argsort(_rounded_down_from(HIGHEST, sizes.view(np.int64)) >> SPARE_BITS, kind="stable")
+    keys = _rounded_down_from(HIGHEST, sizes.view(np.int64))
     keys.sort()
     return keys & ((1 << SPARE_BITS) - 1)
+
+
+@compiled
+def _rounded_down_from(highest: int, bits: I64) -> I64:
+    """The larger a size the less its key, in the upper bits; in the lower ones its place, as far as they go."""
+    keys = np.empty(bits.size, np.int64)
+    for place in range(bits.size):
+        here = bits[place]
+        rounded = (here + (HALF - 1) + ((here >> SPARE_BITS) & 1)) >> SPARE_BITS  # half to even
+        keys[place] = ((highest - rounded) << SPARE_BITS) | (place & ((1 << SPARE_BITS) - 1))
+    return keys
 
 
 def settled(values: F64) -> F64:

@@ -38,27 +38,27 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Outcome of a walk: ``reading`` is the place of each request in ``readings``; ``keys`` is how many there are."""
+    """Outcome of a walk: ``reading`` is the place of each request in ``readings``, ``kept`` says from where on how many
+    rows were kept for it; ``keys`` is how many there are."""
 
     reading: dict[Request, int]
     readings: Readings
+    kept: list[tuple[int, int]]
     keys: int
 
     def choice(self, request: Request) -> tuple[I64, F64]:
         """Rows, in rank order, that may be in the answer, and their values."""
-        asked = self.readings.asked
         place = self.reading[request]
-        start = asked["at"][place]
-        kept = slice(start, start + asked["count"][place])
-        rows, values = self.readings.rows[kept], self.readings.values[kept]
+        start, count = self.kept[place]
+        rows, values = self.readings.rows[start : start + count], self.readings.values[start : start + count]
         if request.weights:  # much of it was good enough only as long as little was known
-            still = np.abs(values) > asked["needed"][place]
+            still = np.abs(values) > self.readings.asked["needed"][place]
             rows, values = rows[still], values[still]
         return rows, values
 
     def sums(self, request: Request) -> F64:
         """Sum of each key."""
-        start = self.readings.asked["at"][self.reading[request]]
+        start, _count = self.kept[self.reading[request]]
         return self.readings.values[start : start + self.keys]
 
 
@@ -116,7 +116,8 @@ def tell(
         eps=eps,
     )
     walk(rows, readings)
-    return Told({one: place for place, one in enumerate(own)}, readings, known_keys)
+    kept = list(zip(asked["at"].tolist(), asked["count"].tolist()))
+    return Told({one: place for place, one in enumerate(own)}, readings, kept, known_keys)
 
 
 def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:

@@ -155,7 +155,7 @@ def from_ranks(
             places, values = places[kept], values[kept]
         elif request.by_key or request.weights:
             places, values = places[values != 0], values[values != 0]
-        order = largest_first(np.abs(values))
+        order = largest_first(np.abs(values) if request.weights else values)
         if not one.margin and not request.least:
             order = order[: one.k]
         every = Ranked(rows.position[places[order]], values[order])
