@@ -296,3 +296,22 @@ def test_panes_with_very_many_rows_move_to_the_shards(tmp_path: Path, monkeypatc
     found = played(tmp_path / "moved", queries, drawn(1))
     assert found == expected
     assert (moved[0], moved[-1]) == (False, True)
+
+
+def test_large_batches_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = {"means": select("EXPECTED_RANK", 3), "counted": "SELECT count(*) AS n FROM radar [NOW] PERIOD 2 SECONDS"}
+    expected = played(tmp_path / "driver", queries, drawn(1))
+    held: list[int] = []
+    real = Core._pass
+
+    def answers(self: Core, batch: int, delivered: Any = None) -> int:
+        held.append(self.memory.nbytes)
+        return real(self, batch, delivered)
+
+    monkeypatch.setattr(Core, "_pass", answers)
+    played(tmp_path / "again", queries, drawn(1))
+    as_usual, held[:] = max(held), []
+    monkeypatch.setattr(memory, "LARGE_BATCH", 1_000)
+    found = played(tmp_path / "moved", queries, drawn(1))
+    assert found == expected
+    assert max(held) < as_usual / 2

@@ -121,10 +121,10 @@ class Core:
         running = self._memory is not None
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
-        scan = self.options.window_merge == "scan"
-        self._memory = Memory(
-            standing, self.store, self.backend, self.options.placement, crowded, scan, self._clock.monotonic
-        )
+        self._memory = self._remembering(standing, crowded)
+        large = frozenset[str]().union(*(self._memory.too_large(manifest) for manifest in self._manifests()))
+        if large:
+            self._memory = self._remembering(standing, crowded | large)
         for name, intake in intakes.items():
             self.intakes[name] = intake
             for planned in self._taken(name):
@@ -137,14 +137,23 @@ class Core:
         if running:
             self._reload()
 
+    def _remembering(self, standing: Standing, crowded: frozenset[str]) -> Memory:
+        scan = self.options.window_merge == "scan"
+        clock = self._clock.monotonic
+        return Memory(standing, self.store, self.backend, self.options.placement, crowded, scan, clock)
+
     def _reload(self) -> None:
         """Fill memory from the store, as of the last commit."""
-        base = self.store.base()
-        for manifest in ([base] if base else []) + self.store.manifests():
+        for manifest in self._manifests():
             for section in manifest.sections:
                 self.memory.add(section, self.program.units)
         self.memory.seal(self.progress)
         self.memory.drop(self.progress)
+
+    def _manifests(self) -> list[Manifest]:
+        """The base, if there is one, and the batches after it."""
+        base = self.store.base()
+        return ([base] if base else []) + self.store.manifests()
 
     def _register(self) -> None:
         """Record which queries stand, since when, and from where their windows are covered."""
@@ -218,7 +227,7 @@ class Core:
         stable = frozenset(query.name for query in queries if query.top is not None and query.top.margin)
         batch, delivered = self.delivery.open([query.name for query in queries], stable)
         base = self.store.base()
-        for manifest in ([base] if base else []) + self.store.manifests():
+        for manifest in self._manifests():
             for section in manifest.sections:
                 self.memory.add(section, self.program.units)
             then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
@@ -315,8 +324,11 @@ class Core:
             **self._body(after),
         }
         manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
-        for section in manifest.sections:
-            self.memory.add(section, self.program.units)
+        if self.options.placement == "auto" and self.memory.too_large(manifest):
+            self.install(self.standing, {})  # reads what was committed, and leaves in the store what is large
+        else:
+            for section in manifest.sections:
+                self.memory.add(section, self.program.units)
         for name, planned in slices.items():
             self.intakes[name].taken(planned)
             self.intakes[name].finish(planned)

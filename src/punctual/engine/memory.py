@@ -25,13 +25,15 @@ from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.runtime.operators.reduce import from_ipc, to_ipc
 from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
-from punctual.runtime.store.manifest import Section
+from punctual.runtime.store.manifest import Manifest, Section
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 
 MANY_CELLS = 2_000_000
 MANY_BYTES = 256 << 20
 """Above this a unit's cells stay in the store when placement is left to us."""
+LARGE_BATCH = 32 << 20
+"""A ranking that keeps more of one batch is left in the store from the start: merging it takes many times as much."""
 
 SectionBytes = tuple[str, pa.Buffer | str, int]
 
@@ -191,13 +193,21 @@ class Memory:
         """Keys of units that have too many cells for the driver, or cells that are too large."""
         return self.crowded | {self._standing.unit_key(i) for i in self._panes if self._is_full(i)}
 
+    def too_large(self, manifest: Manifest) -> frozenset[str]:
+        """Keys of units on the driver whose part of a batch is too much for it."""
+        sizes: dict[str, int] = {}
+        for section in manifest.sections:
+            sizes[section.unit] = sizes.get(section.unit, 0) + section.length
+        large = {key for key, size in sizes.items() if size > LARGE_BATCH}
+        return frozenset(key for key in large if self._keys.get(key) in self._panes and self._ranks(self._keys[key]))
+
     def _is_full(self, index: int) -> bool:
         panes = self._panes[index]
-        if panes.cells > MANY_CELLS:
-            return True
-        # Only cells of rankings grow with the rows in them.
-        ranked = any(synopsis.kind == "world" for synopsis in self._standing.specs[index].synopses)
-        return ranked and panes.nbytes > MANY_BYTES
+        return panes.cells > MANY_CELLS or (self._ranks(index) and panes.nbytes > MANY_BYTES)
+
+    def _ranks(self, index: int) -> bool:
+        """Whether a unit has rankings: only their cells grow with the rows in them."""
+        return any(synopsis.kind == "world" for synopsis in self._standing.specs[index].synopses)
 
     @property
     def in_shards(self) -> bool:
