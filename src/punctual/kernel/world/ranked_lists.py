@@ -15,7 +15,7 @@ anything was dropped at all, the answer is not complete (``short``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from punctual.kernel.world.together import Wanted, rank_together
 Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
 """Function, parameters, type of the result."""
 F64 = NDArray[np.float64]
+NOWHERE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,34 +135,61 @@ class RankedLists:
         wanted = [ranking.wanted for ranking in rankings]
         return rank_together(self.prob[places], rule, keys, wanted, eps=min(ranking.eps for ranking in rankings))
 
-    def answers(
-        self, ranking: Ranking, chosen: list[I64], values: list[F64], judged: list[Judged], broken: list[I64]
-    ) -> pa.StructArray:
-        """The answers of one query, a struct for each window that it reads."""
-        sizes = np.array([one.size for one in chosen], np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *chosen])
-        at = pa.array(rows)
-        # Where there are no rows yet it is the query that knows their columns.
-        found = (self.fields.get(name, pa.nulls(0)).take(at) for name in ranking.fields)
-        columns = {f"x{i}": as_type(column, t) for i, (column, t) in enumerate(zip(found, ranking.types))}
-        columns["value"] = pa.array(np.concatenate([np.zeros(0), *values]))
-        place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        columns["rank"] = pa.array(place.astype(np.int32))
-        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-        columns = {
-            "rows": lists_of(offsets_of(sizes), struct),
-            "rejected": pa.array([one.rejected for one in judged], pa.int64()),
-            "short": pa.array([one.short for one in judged], pa.bool_()),
-            "broken": self._as_they_are(broken),
-        }
-        return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+    def taken(self, rankings: Sequence[Ranking], rows: Sequence[I64]) -> list[dict[str, pa.Array]]:
+        """For each ranking the fields that it shows of its rows, in their types: a field is taken once for all."""
+        showing: dict[str, list[int]] = {}
+        for number, ranking in enumerate(rankings):
+            for name in dict.fromkeys(ranking.fields):
+                showing.setdefault(name, []).append(number)
+        found: list[dict[str, pa.Array]] = [{} for _ in rankings]
+        for name, numbers in showing.items():
+            # Where there are no rows yet it is the query that knows their columns.
+            whole = self.fields.get(name, pa.nulls(0)).take(pa.array(np.concatenate([rows[n] for n in numbers])))
+            start = 0
+            for number in numbers:
+                found[number][name] = whole.slice(start, rows[number].size)
+                start += rows[number].size
+        return found
 
-    def _as_they_are(self, several: list[I64]) -> pa.ListArray:
+    def as_they_are(self, several: Sequence[I64]) -> pa.ListArray:
         """Lists of rows with their declared columns."""
-        at = pa.array(np.concatenate([np.zeros(0, np.int64), *several]))
+        at = pa.array(np.concatenate([NOWHERE, *several]))
         names = [name for name in self.fields if name in ("t", "p", "r") or name.startswith("tie")]
         struct = pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
         return lists_of(offsets_of(np.array([one.size for one in several], np.int64)), struct)
+
+
+@dataclass(slots=True)
+class _Answers:
+    """What one query gets, window after window."""
+
+    chosen: list[I64] = field(default_factory=list)
+    values: list[F64] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    broken: list[I64] = field(default_factory=list)
+
+    def add(self, window: Judged, answer: Ranked, *, first: bool) -> None:
+        self.chosen.append(window.places[answer.index])
+        self.values.append(answer.value)
+        self.judged.append(window)
+        self.broken.append(window.broken if first else NOWHERE)
+
+    def finished(self, ranking: Ranking, shown: dict[str, pa.Array], broken: pa.ListArray) -> pa.StructArray:
+        """A struct for each window."""
+        sizes = np.array([one.size for one in self.chosen], np.int64)
+        types = zip(ranking.fields, ranking.types)
+        columns = {f"x{i}": as_type(shown[name], t) for i, (name, t) in enumerate(types)}
+        columns["value"] = pa.array(np.concatenate([np.zeros(0), *self.values]))
+        place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+        columns["rank"] = pa.array(place.astype(np.int32))
+        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+        parts = {
+            "rows": lists_of(offsets_of(sizes), struct),
+            "rejected": pa.array([one.rejected for one in self.judged], pa.int64()),
+            "short": pa.array([one.short for one in self.judged], pa.bool_()),
+            "broken": broken,
+        }
+        return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
 
 
 def rank_lists(
@@ -174,21 +202,21 @@ def rank_lists(
     for number, rows in enumerate(wanted):
         for row in rows.tolist():
             askers.setdefault(row, []).append(number)
-    chosen: list[list[I64]] = [[] for _ in rankings]
-    values: list[list[F64]] = [[] for _ in rankings]
-    judged: list[list[Judged]] = [[] for _ in rankings]
-    broken: list[list[I64]] = [[] for _ in rankings]
+    answers = [_Answers() for _ in rankings]
     for row in sorted(askers):
         window = lists.judge(row)
-        answers = lists.rank(window.places, [rankings[number] for number in askers[row]])
-        for number, answer in zip(askers[row], answers):
-            chosen[number].append(window.places[answer.index])
-            values[number].append(answer.value)
-            judged[number].append(window)
-            broken[number].append(window.broken if number == askers[row][0] else window.broken[:0])
-    return [
-        (lists.answers(ranking, *found), None) for ranking, found in zip(rankings, zip(chosen, values, judged, broken))
-    ]
+        found = lists.rank(window.places, [rankings[number] for number in askers[row]])
+        for number, answer in zip(askers[row], found):
+            answers[number].add(window, answer, first=number == askers[row][0])
+    shown = lists.taken(rankings, [np.concatenate([NOWHERE, *one.chosen]) for one in answers])
+    none = lists.as_they_are([NOWHERE])
+    finished: list[tuple[pa.Array, pa.Array | None]] = []
+    for ranking, one, columns in zip(rankings, answers, shown):
+        windows = len(one.broken)
+        some = any(places.size for places in one.broken)
+        broken = lists.as_they_are(one.broken) if some else none.take(pa.array(np.zeros(windows, np.int64)))
+        finished.append((one.finished(ranking, columns, broken), None))
+    return finished
 
 
 def overfull_rows(prob: F64, rule: I64) -> NDArray[np.bool_]:
