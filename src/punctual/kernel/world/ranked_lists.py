@@ -151,12 +151,11 @@ class RankedLists:
                 start += rows[number].size
         return found
 
-    def as_they_are(self, several: Sequence[I64]) -> pa.ListArray:
-        """Lists of rows with their declared columns."""
-        at = pa.array(np.concatenate([NOWHERE, *several]))
+    def as_they_are(self, places: I64) -> pa.StructArray:
+        """Rows with their declared columns."""
+        at = pa.array(places)
         names = [name for name in self.fields if name in ("t", "p", "r") or name.startswith("tie")]
-        struct = pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
-        return lists_of(offsets_of(np.array([one.size for one in several], np.int64)), struct)
+        return pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
 
 
 @dataclass(slots=True)
@@ -174,20 +173,14 @@ class _Answers:
         self.judged.append(window)
         self.broken.append(window.broken if first else NOWHERE)
 
-    def finished(self, ranking: Ranking, shown: dict[str, pa.Array], broken: pa.ListArray) -> pa.StructArray:
-        """A struct for each window."""
-        sizes = np.array([one.size for one in self.chosen], np.int64)
-        types = zip(ranking.fields, ranking.types)
-        columns = {f"x{i}": as_type(shown[name], t) for i, (name, t) in enumerate(types)}
-        columns["value"] = pa.array(np.concatenate([np.zeros(0), *self.values]))
-        place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        columns["rank"] = pa.array(place.astype(np.int32))
-        struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+    def finished(self, columns: list[pa.Array], broken: pa.StructArray) -> pa.StructArray:
+        """A struct for each window, whose rows have these columns."""
+        names = [*(f"x{i}" for i in range(len(columns) - 2)), "value", "rank"]
         parts = {
-            "rows": lists_of(offsets_of(sizes), struct),
+            "rows": _listed(self.chosen, pa.StructArray.from_arrays(columns, names=names)),
             "rejected": pa.array([one.rejected for one in self.judged], pa.int64()),
             "short": pa.array([one.short for one in self.judged], pa.bool_()),
-            "broken": broken,
+            "broken": _listed(self.broken, broken),
         }
         return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
 
@@ -208,15 +201,25 @@ def rank_lists(
         found = lists.rank(window.places, [rankings[number] for number in askers[row]])
         for number, answer in zip(askers[row], found):
             answers[number].add(window, answer, first=number == askers[row][0])
-    shown = lists.taken(rankings, [np.concatenate([NOWHERE, *one.chosen]) for one in answers])
-    none = lists.as_they_are([NOWHERE])
+    picked = [np.concatenate([NOWHERE, *one.chosen]) for one in answers]
+    sizes = np.array([places.size for one in answers for places in one.chosen], np.int64)
+    ranks = pa.array((np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1).astype(np.int32))
+    values = pa.array(np.concatenate([np.zeros(0), *(value for one in answers for value in one.values)]))
+    nobody = lists.as_they_are(NOWHERE)
     finished: list[tuple[pa.Array, pa.Array | None]] = []
-    for ranking, one, columns in zip(rankings, answers, shown):
-        windows = len(one.broken)
-        some = any(places.size for places in one.broken)
-        broken = lists.as_they_are(one.broken) if some else none.take(pa.array(np.zeros(windows, np.int64)))
-        finished.append((one.finished(ranking, columns, broken), None))
+    start = 0
+    for ranking, one, own, shown in zip(rankings, answers, picked, lists.taken(rankings, picked)):
+        columns = [as_type(shown[name], t) for name, t in zip(ranking.fields, ranking.types)]
+        columns += [column.slice(start, own.size) for column in (values, ranks)]
+        start += own.size
+        broken = np.concatenate([NOWHERE, *one.broken])
+        finished.append((one.finished(columns, lists.as_they_are(broken) if broken.size else nobody), None))
     return finished
+
+
+def _listed(several: Sequence[I64], items: pa.Array) -> pa.ListArray:
+    """Items cut into lists of these sizes."""
+    return lists_of(offsets_of(np.array([one.size for one in several], np.int64)), items)
 
 
 def overfull_rows(prob: F64, rule: I64) -> NDArray[np.bool_]:

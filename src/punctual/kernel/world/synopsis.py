@@ -147,6 +147,9 @@ class WorldRows:
         return kept
 
 
+NO_RULES = pa.array([[]], pa.list_(pa.struct([("r", pa.string()), ("p", pa.float64()), ("n", pa.int64())])))
+
+
 @dataclass(frozen=True, slots=True)
 class _Gone:
     """Rules of rows that were dropped: the group of each, its label, mass, and number of rows."""
@@ -179,6 +182,8 @@ class _Gone:
 
     def lists(self, groups: int) -> pa.ListArray:
         """A list for each group, one entry a rule."""
+        if not self.group.size:
+            return NO_RULES.take(pa.array(np.zeros(groups, np.int64)))
         rule = numbered(self.label)
         places, first, which = np.unique(
             self.group * (rule.max(initial=0) + 1) + rule, return_index=True, return_inverse=True
