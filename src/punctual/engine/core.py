@@ -23,10 +23,11 @@ from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
-from punctual.engine.progress import Progress, end_of_input, joint
+from punctual.engine.progress import Progress, end_of_input
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.registration import registered
+from punctual.engine.releases import due
 from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
@@ -37,7 +38,7 @@ from punctual.plan.shared import Reader, SharedPlan
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.store.manifest import Manifest
 from punctual.runtime.store.store import Store
-from punctual.schedule.due import BEGINNING, Due, Listed, parts
+from punctual.schedule.due import Due, Listed, parts
 
 INSTANTS_A_PART = 100_000
 """A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
@@ -373,23 +374,7 @@ class Core:
     # -- a pass ------------------------------------------------------------------------------------
 
     def _due(self, progress: Mapping[str, Progress]) -> list[tuple[Reader, Due]]:
-        """What is due of every query; queries that run together have the same object."""
-        found: list[tuple[Reader, Due]] = []
-        same: dict[tuple[int, tuple[str, ...], Micros], Due] = {}
-        for reader in self.standing.plan.readers:
-            names = tuple(name.lower() for name in reader.query.streams)
-            answered = min(self._answered.get(name, BEGINNING) for name in names)
-            after = max(self.program.queries[reader.query.name].after, answered)
-            stream = joint(progress, names)
-            if stream.through <= after:
-                continue
-            table = self.standing.timing.tables[reader.query.name]
-            which = (id(table), names, after)
-            if which not in same:
-                same[which] = table.due(stream.least, after, stream.through)
-            found.append((reader, same[which]))
-        some = {id(d) for d in same.values() if d.most}
-        return [(reader, d) for reader, d in found if id(d) in some]
+        return due(self.standing, self.program, progress, self._answered)
 
     def _pass(self, batch: int, delivered: Delivered | None = None) -> int:
         """Answer everything that is due after this batch, except what was delivered before a crash."""
