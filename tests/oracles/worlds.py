@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -29,8 +30,17 @@ def in_rank_order(rows: Sequence[Row]) -> list[int]:
     return [index for _score, index in sorted(scored, key=lambda one: -one[0])]
 
 
-def worlds(rows: Sequence[Row]) -> Iterator[tuple[World, Fraction]]:
+def worlds(rows: Sequence[Row]) -> tuple[tuple[World, Fraction], ...]:
     """Every world of positive probability."""
+    return _worlds(tuple(rows))
+
+
+@lru_cache(maxsize=32)
+def _worlds(rows: tuple[Row, ...]) -> tuple[tuple[World, Fraction], ...]:
+    return tuple(_enumerated(rows))
+
+
+def _enumerated(rows: tuple[Row, ...]) -> Iterator[tuple[World, Fraction]]:
     order = in_rank_order(rows)
     place = {index: at for at, index in enumerate(order)}
     rules: dict[Hashable, list[int]] = {}
@@ -51,6 +61,11 @@ def worlds(rows: Sequence[Row]) -> Iterator[tuple[World, Fraction]]:
 
 
 def rank_probabilities(rows: Sequence[Row], k: int) -> list[list[Fraction]]:
+    return [list(ranks) for ranks in _rank_probabilities(tuple(rows), k)]
+
+
+@lru_cache(maxsize=512)
+def _rank_probabilities(rows: tuple[Row, ...], k: int) -> list[list[Fraction]]:
     found = [[Fraction(0)] * k for _ in rows]
     for world, probability in worlds(rows):
         for rank, index in enumerate(world[:k]):
