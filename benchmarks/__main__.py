@@ -23,6 +23,10 @@ NAMES = (
     "overload",
     "overload_engine",
     "topk_kernel",
+    "topk_engine",
+    "topk_together",
+    "topk_candidates",
+    "topk_semantics",
 )
 
 

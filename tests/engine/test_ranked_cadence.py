@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import lcm
 from pathlib import Path
 
 import pytest
 
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, ManualClock, iso
+from punctual.config import CadenceMethod
 from punctual.engine.engine import Engine
 from punctual.engine.explain_schedule import Schedule
 from punctual.kernel.world import together
@@ -88,16 +90,42 @@ def test_a_class_is_one_window_one_filter_and_one_score() -> None:
     assert set(classes) == {frozenset([name]) for name in queries.keys() - together_at_4.keys()}
 
 
-def test_costs_are_ranks_of_a_row() -> None:
-    compiled = compile_program(program({n: bounded(k, s) for n, (k, s) in BOUNDS.items()}), Catalog(), base=".")
-    schedule = Schedule.of(share(compiled.catalog.queries.values()), "auto", scan=False, rates={})
-    (plan,) = schedule.plans
-    assert [work.shared for work in plan.works] == [k for k, _s in BOUNDS.values()]
-    assert "costs in ranks of a row" in schedule.text()
-    costs = schedule.costs(plan)
-    assert plan.method == "exact"
+def schedule(pairs: list[tuple[int, int]], method: CadenceMethod) -> Schedule:
+    queries = {f"q{i}": bounded(k, seconds) for i, (k, seconds) in enumerate(pairs)}
+    compiled = compile_program(program(queries), Catalog(), base=".")
+    return Schedule.of(share(compiled.catalog.queries.values()), method, scan=False, rates={})
+
+
+def test_the_cost_of_a_published_plan_is_k() -> None:
+    found = schedule(list(BOUNDS.values()), "exact")
+    (plan,) = found.plans
+    assert [(work.shared, work.own) for work in plan.works] == [(k, 0) for k, _s in BOUNDS.values()]
+    assert "costs in ranks of a row" in found.text()
+    costs = found.costs(plan)
     assert plan.cost_per_unit == costs["exact"] == min(cost for cost in costs.values() if cost is not None)
     assert plan.cost_per_unit < costs["conservative"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "apart"),
+    [
+        ([(10, 9), (50, 10), (100, 11)], False),  # hardly an answer too many, a third of the executions
+        ([(10, 2), (50, 4), (100, 8)], True),  # they meet by themselves
+        ([(1 + 37 * i % 100, 1 + 17 * i % 40) for i in range(20)], True),  # most answers would be too many
+    ],
+)
+def test_auto_counts_executions_and_answers_too(pairs: list[tuple[int, int]], apart: bool) -> None:
+    found = schedule(pairs, "auto")
+    (plan,) = found.plans
+    assert plan.apart == apart
+    # Own bounds, instant by instant: the largest k that is due, what an execution takes besides, and every answer.
+    seconds = range(1, 1 + lcm(*(bound for _k, bound in pairs)) if apart and len(pairs) < 5 else 2000)
+    due = [[k for k, bound in pairs if at % bound == 0] for at in seconds]
+    spent = sum(1000 + max(ks) + 100 * len(ks) for ks in due if ks) / len(seconds) * plan.unit_us / SECOND
+    if apart:
+        assert float(plan.cost_per_unit) == pytest.approx(spent, rel=0.02)
+    else:
+        assert plan.cost_per_unit < spent
 
 
 def test_rankings_of_one_window_are_one_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,8 +170,11 @@ class _Problem:
         runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
         place = {run.step * self.unit: _only(number) for number, run in enumerate(runs)}
         by_member = tuple(place[member.bound] for member in self.members)
-        # Rankings are of one window: where bounds meet, the largest of them is walked once.
-        cost = self._rate_when_due(runs) if self.sharing.ranking else None
+        cost = None
+        if self.sharing.ranking:  # of one window: where bounds meet, one walk for the largest k serves them all
+            shared = rate_of_dearest_due([(run.step, self.works[run.member].shared) for run in runs])
+            answers = rate_of((work.own, member.bound // self.unit) for work, member in zip(self.works, self.members))
+            cost = shared + answers
         return self._result("conservative", why, runs, by_member, cost, apart=True)
 
     def fastest(self) -> ClassPlan:

@@ -53,7 +53,7 @@ def works_of(
     for sharing in classes:
         rate = rates.get(sharing.identity, MODELLED)
         if sharing.ranking:
-            found[sharing.identity] = tuple(ranking_work(member.ranks, rate) for member in sharing.members)
+            found[sharing.identity] = tuple(ranking_work(member.ranks, operator, rate) for member in sharing.members)
             continue
         panes = [1] * len(sharing.members)  # a fold costs the same however many panes there are
         if operator == "scan":

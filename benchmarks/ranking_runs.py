@@ -1,0 +1,199 @@
+"""Rankings on a running engine, without a JVM: what each execution of a program takes while its rows come by.
+
+The engine is the real one (plans, panes, kernels, answers, log); only the job that would read rows on Spark is done by
+the data plane of ``tests/inprocess``, and reading is not measured. The same programs run on Spark
+where the backend is Spark's.
+
+A program's first batch fills its windows; the second is measured. What it releases is answered in calls, by one of two
+cuts: *one by one*, an instant and the run that answers it, as in the papers' cost model; *by instant*, everything that
+is due at an instant at once, as an engine does that keeps up with its stream. Answers are the same. CPU seconds are
+those of this process, in the kernel and in making answers. ``merges`` of an :class:`Execution` are its largest k here,
+which is what the model takes for its cost.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from time import process_time
+from typing import Any, Literal
+
+import pyarrow as pa
+from tests.inprocess.backend import InProcess
+
+from benchmarks.executions import Execution
+from punctual.clock import Micros
+from punctual.engine.cadences import Timing
+from punctual.engine.core import Core
+from punctual.engine.engine import Engine
+from punctual.engine.memory import Memory
+from punctual.engine.passes import Asked
+from punctual.ports.answers import AnswerBlock
+from punctual.ports.sinks.memory import MemorySink
+from punctual.runtime.backend import Backend
+from punctual.schedule.due import Listed
+from punctual.share.class_plan import ClassPlan
+from punctual.share.class_plans import class_plans
+
+Cut = Literal["one by one", "by instant", "not at all"]
+Batches = Sequence[Mapping[str, pa.Table]]
+"""Rows by stream, batch after batch."""
+
+
+class WarmInProcess(InProcess):
+    """A data plane in this process that outlives its engines."""
+
+    def close(self) -> None:
+        """The connection goes with the process."""
+
+
+@dataclass(slots=True)
+class Ran:
+    """A program that ran: its plans, its measured calls and its answers."""
+
+    plans: Sequence[ClassPlan]
+    sink: MemorySink
+    calls: list[Execution] = field(default_factory=list)
+    accepted: int = 0
+    kept: int = 0
+    """Rows that were accepted, and those that panes hold after the last batch."""
+
+    @property
+    def cpu(self) -> float:
+        return sum(call.cpu for call in self.calls)
+
+    @property
+    def kernel(self) -> float:
+        return sum(call.kernel for call in self.calls)
+
+    @property
+    def answers(self) -> int:
+        return sum(call.answers for call in self.calls)
+
+    def tables(self, query: str) -> pa.Table:
+        return pa.concat_tables(block.table for block in self.sink.blocks(query))
+
+
+class _Watched:
+    """Stands in for ``answer`` of an engine's passes while ``ran`` is measured."""
+
+    def __init__(self, core: Core, ran: Ran, cut: Cut) -> None:
+        self.measuring = False
+        self._ran = ran
+        self._cut = cut
+        self._answering = core.answering
+        self._answer = core.answering.answer
+        self._kernel = 0.0
+        self._answering.answer = self  # type: ignore[method-assign]
+
+    def leave(self) -> None:
+        del self._answering.answer, self._answering, self._answer
+
+    def __call__(
+        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
+        tables: dict[str, list[pa.Table]] = {}
+        metered = _Metered(memory)
+        for some in cut_into(asked, self._cut if self.measuring else "not at all"):
+            began = process_time()
+            blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
+            cpu = process_time() - began
+            assert not failed, failed
+            if self.measuring:
+                queries = tuple(one.reader.query.name for one in some)
+                last = max(int(one.due.instants[-1]) for one in some)
+                answers = sum(one.due.instants.size for one in some)
+                ranks = max((one.reader.query.top.ranks for one in some if one.reader.query.top), default=0)
+                self._ran.calls.append(Execution(last, queries, answers, ranks, cpu, metered.cpu))
+            for block in blocks:
+                tables.setdefault(block.query, []).append(block.table)
+        return [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()], []
+
+
+class _Metered:
+    """A memory that says how long it answered."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.scan, self.streams = memory.scan, memory.streams
+        self.cpu = 0.0
+        self._memory = memory
+
+    def answer(self, asked: Sequence[Asked]) -> Any:
+        began = process_time()
+        answered = self._memory.answer(asked)
+        self.cpu = process_time() - began
+        return answered
+
+
+def cut_into(asked: list[Asked], cut: Cut) -> Iterator[list[Asked]]:
+    """A pass in calls, in the order of time."""
+    if cut == "not at all":
+        yield from [asked] if asked else []
+        return
+    found: dict[tuple[Micros, str], list[Asked]] = {}
+    for one in asked:
+        due = one.due
+        for place, (at, ran) in enumerate(zip(due.instants.tolist(), due.ran.tolist())):
+            some = slice(place, place + 1)
+            alone = replace(one, due=Listed(due.instants[some], due.ran[some], due.number[some], due.runs))
+            found.setdefault((at, due.runs[ran].label if cut == "one by one" else ""), []).append(alone)
+    for which in sorted(found):
+        yield found[which]
+
+
+def kept_rows(memory: Memory) -> int:
+    """How many ranked rows the panes on the driver hold."""
+    held = 0
+    for panes in memory._panes.values():
+        cells = panes.export()
+        for column in cells.schema:
+            items = column.type.value_type if pa.types.is_list(column.type) else None
+            if items is not None and pa.types.is_struct(items) and items.get_field_index("s") >= 0:  # with a score
+                held += len(cells.column(column.name).combine_chunks().flatten())
+    return held
+
+
+@contextmanager
+def _opened(backend: Backend, program: str, cut: Cut) -> Iterator[tuple[Engine, Ran, _Watched]]:
+    sink = MemorySink()
+    engine = Engine(live=False, backend=lambda: backend)
+    engine.add_sink("memory", sink)
+    with engine:
+        engine.sql(program)
+        engine.open()
+        core = engine._core
+        assert core is not None
+        ran = Ran(class_plans(core.standing.plan, core.options.cadence, scan=False), sink)
+        watched = _Watched(core, ran, cut)
+        yield engine, ran, watched
+        ran.kept = kept_rows(core.memory)
+        watched.leave()
+
+
+def least(rounds: Sequence[Ran]) -> Ran:
+    """The first of several runs of one program, every call at the least CPU time that it took in any of them."""
+    calls = []
+    for same in zip(*(ran.calls for ran in rounds), strict=True):
+        assert len({(call.at, call.queries) for call in same}) == 1
+        calls.append(min(same, key=lambda call: call.cpu))
+    return replace(rounds[0], calls=calls)
+
+
+def run_in_turns(backend: Backend, programs: Mapping[str, str], batches: Batches, cut: Cut) -> dict[str, Ran]:
+    """Run programs over the same rows, a batch of each in turn; all but the first batch is measured."""
+    with ExitStack() as stack:
+        opened = {name: stack.enter_context(_opened(backend, text, cut)) for name, text in programs.items()}
+        for number, batch in enumerate(batches):
+            gc.collect()  # what earlier programs left is not for a measured call to clear
+            for engine, ran, watched in opened.values():
+                watched.measuring = number > 0
+                for stream, rows in batch.items():
+                    engine.feed(stream, rows)
+                settled = engine.tick()
+                assert settled is not None
+                ran.accepted += settled.rows
+                if number == len(batches) - 1:
+                    engine.end()
+    return {name: ran for name, (_engine, ran, _watched) in opened.items()}
