@@ -58,6 +58,9 @@ DRAWN = [replace(SYNTHETIC, distribution=name) for name in ("ug", "gu", "gg")]
 ON_SPARK = ("NS", "INCO", "DP")
 CUTS: tuple[Cut, ...] = ("one by one", "by instant")
 ALONE = "NS, nothing shared"
+AUTO = "auto"
+AUTO_GOAL = 1.1
+"""What the engine plans when nothing is said."""
 COLUMNS = (
     "family", "drawn", "queries", "rows", "k to", "streams", "method", "model", "executions", "answers",
     "CPU one by one", "CPU by instant", "answers/CPU s", "latency", "latency by k", "latency live",
@@ -126,6 +129,8 @@ def run(quick: bool) -> Result:
         compared += right
         if point in middle(quick):
             by_method[ALONE] = _nothing_shared(backend, point)
+        if point in DRAWN or point in middle(quick):
+            by_method[AUTO] = _by_itself(backend, point, by_method["NS"])
         found[point] = by_method
     on_spark = {} if quick else _on_spark()
     if not quick:
@@ -181,6 +186,13 @@ def _nothing_shared(backend: Backend, workload: Workload) -> Measured:
     return Measured(answers=ran.answers, cpu_by_instant=ran.cpu)
 
 
+def _by_itself(backend: Backend, workload: Workload, none: Measured) -> Measured:
+    """Left to itself: measured in turns with NS, and given as much as it takes of that."""
+    programs = {"NS": workload.program("none"), AUTO: workload.program("auto")}
+    ran = _rounds(backend, programs, workload.batches(), "by instant", ROUNDS)
+    return Measured(answers=ran[AUTO].answers, cpu_by_instant=none.cpu_by_instant * ran[AUTO].cpu / ran["NS"].cpu)
+
+
 def _on_spark() -> dict[str, dict[str, float]]:
     """CPU of the driver on Spark by instant, of NS's, by family."""
     found = {}
@@ -227,6 +239,9 @@ def _result(
         alone = next(row for one, row in zip(_owners(found), rows) if one == (point, ALONE))
         for column in ("CPU one by one", "CPU by instant", "latency", "latency live"):
             goals.append(Goal(f"{point.family}, {point.x} queries, DP over NS: {column}", 1.0, exact[PLACE[column]]))
+        auto = next(row for one, row in zip(_owners(found), rows) if one == (point, AUTO))
+        by_instant = auto[PLACE["CPU by instant"]]
+        goals.append(Goal(f"{point.family}, {point.x} queries, auto over NS: CPU by instant", AUTO_GOAL, by_instant))
         shared = f"nothing shared takes {alone[PLACE['CPU by instant']]:.2g} times NS by instant"
         notes.append(f"{point.family}, {point.x} queries: {shared}")
     for family, ratios in on_spark.items():
