@@ -37,14 +37,21 @@ class BrokenRules:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._written = {
-            (one["stream"], one["row"]): one["event_time"] or ""
-            for one in store.dead_letters()
-            if one["reason"].endswith(REASON)
-        }
+        self._known: dict[tuple[str, str], str] | None = None
         self._new: list[dict[str, Any]] = []
         self._seen: dict[str, Micros] = {}
         """By query, the last instant whose broken rules were reported."""
+
+    @property
+    def _written(self) -> dict[tuple[str, str], str]:
+        """Event times of the rows that were written, by stream and row; looked up when the first rule breaks."""
+        if self._known is None:
+            self._known = {
+                (one["stream"], one["row"]): one["event_time"] or ""
+                for one in self._store.dead_letters()
+                if one["reason"].endswith(REASON)
+            }
+        return self._known
 
     def see(self, asked: Asked, answered: Answered, streams: Mapping[str, Stream]) -> None:
         """Take note of the rows that an answer leaves out."""
@@ -58,9 +65,10 @@ class BrokenRules:
         rows, window = lists.flatten(), np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
         former = np.concatenate([[before], instants[:-1]])[answered.instant][window]
         known = [streams[name.lower()] for name in query.streams]
+        written = self._written
         for text, stream, reason, time in _texts(query, known, rows.filter(pa.array(_fresh(rows, window, former)))):
-            if (stream, text) not in self._written:
-                self._written[stream, text] = iso(time)
+            if (stream, text) not in written:
+                written[stream, text] = iso(time)
                 self._new.append(letter(stream, reason, 0, origin=None, row=text, event_time=time))
 
     def write(self, batch: int) -> dict[str, int]:
@@ -76,10 +84,10 @@ class BrokenRules:
 
     def forget(self, before: Micros) -> None:
         """Rows at or before this instant are in no window to come."""
-        if before == BEGINNING or not self._written:
+        if before == BEGINNING or not self._known:
             return
         oldest = iso(before - SECOND)  # texts with and without a fraction compare by whole seconds
-        self._written = {row: time for row, time in self._written.items() if time > oldest}
+        self._known = {row: time for row, time in self._known.items() if time > oldest}
 
 
 def _fresh(rows: pa.StructArray, window: I64, former: I64) -> NDArray[np.bool_]:
