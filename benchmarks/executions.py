@@ -51,11 +51,11 @@ class Execution:
     kernel: float
 
 
-class _Metered:
+class Metered:
     """A memory that says how long it answered."""
 
     def __init__(self, memory: Memory) -> None:
-        self.scan = memory.scan
+        self.scan, self.streams = memory.scan, memory.streams
         self.cpu = 0.0
         self._memory = memory
 
@@ -66,12 +66,10 @@ class _Metered:
         return answered
 
 
-class Watched:
-    """Stands in for ``answer`` of an engine's passes; ``calls`` are in the order of time."""
+class StandsIn:
+    """Stands in for ``answer`` of an engine's passes until it leaves."""
 
-    def __init__(self, core: Core, *, one_by_one: bool) -> None:
-        self.calls: list[Execution] = []
-        self._one_by_one = one_by_one
+    def __init__(self, core: Core) -> None:
         self._answering = core.answering
         self._answer = core.answering.answer
         self._answering.answer = self  # type: ignore[method-assign]
@@ -83,10 +81,24 @@ class Watched:
     def __call__(
         self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
     ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
+        return self._answer(asked, memory, timing, released)
+
+
+class Watched(StandsIn):
+    """``calls`` are in the order of time."""
+
+    def __init__(self, core: Core, *, one_by_one: bool) -> None:
+        super().__init__(core)
+        self.calls: list[Execution] = []
+        self._one_by_one = one_by_one
+
+    def __call__(
+        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
         if not asked:
             return [], []
         tables: dict[str, list[pa.Table]] = {}
-        metered = _Metered(memory)
+        metered = Metered(memory)
         for some in _executions(asked) if self._one_by_one else [asked]:
             merges, began = _merges(memory), process_time()
             blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from time import process_time
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from tests.inprocess.backend import InProcess
 
-from benchmarks.executions import Execution
+from benchmarks.executions import Execution, Metered, StandsIn
 from punctual.clock import Micros
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
@@ -76,26 +76,20 @@ class Ran:
         return pa.concat_tables(block.table for block in self.sink.blocks(query))
 
 
-class _Watched:
-    """Stands in for ``answer`` of an engine's passes while ``ran`` is measured."""
+class _Watched(StandsIn):
+    """Measures ``ran`` while it is told to."""
 
     def __init__(self, core: Core, ran: Ran, cut: Cut) -> None:
+        super().__init__(core)
         self.measuring = False
         self._ran = ran
         self._cut = cut
-        self._answering = core.answering
-        self._answer = core.answering.answer
-        self._kernel = 0.0
-        self._answering.answer = self  # type: ignore[method-assign]
-
-    def leave(self) -> None:
-        del self._answering.answer, self._answering, self._answer
 
     def __call__(
         self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
     ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
         tables: dict[str, list[pa.Table]] = {}
-        metered = _Metered(memory)
+        metered = Metered(memory)
         for some in cut_into(asked, self._cut if self.measuring else "not at all"):
             began = process_time()
             blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
@@ -110,21 +104,6 @@ class _Watched:
             for block in blocks:
                 tables.setdefault(block.query, []).append(block.table)
         return [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()], []
-
-
-class _Metered:
-    """A memory that says how long it answered."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.scan, self.streams = memory.scan, memory.streams
-        self.cpu = 0.0
-        self._memory = memory
-
-    def answer(self, asked: Sequence[Asked]) -> Any:
-        began = process_time()
-        answered = self._memory.answer(asked)
-        self.cpu = process_time() - began
-        return answered
 
 
 def cut_into(asked: list[Asked], cut: Cut) -> Iterator[list[Asked]]:

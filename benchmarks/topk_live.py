@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from time import process_time
 
+from benchmarks.executions import StandsIn
 from benchmarks.topk_workloads import RANGE_S, Workload
 from benchmarks.workload import EPOCH_US
 from punctual.clock import SECOND, ManualClock, Micros
@@ -24,19 +25,14 @@ from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
 
 
-class _Spending:
-    """Stands in for ``answer``: lets the clock pass, and notes when every query was answered."""
+class _Spending(StandsIn):
+    """Lets the clock pass, and notes when every query was answered."""
 
     def __init__(self, core: Core, clock: ManualClock, factor: float) -> None:
+        super().__init__(core)
         self.ends: dict[str, list[Micros]] = {}
         self._clock = clock
         self._factor = factor
-        self._answering = core.answering
-        self._answer = core.answering.answer
-        self._answering.answer = self  # type: ignore[method-assign]
-
-    def leave(self) -> None:
-        del self._answering.answer, self._answering, self._answer
 
     def __call__(
         self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
