@@ -8,6 +8,7 @@ there once, in the log and in the sink's file, byte for byte.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,3 +216,43 @@ def test_crash_when_the_log_forgets(undisturbed: Story, tmp_path: Path, monkeypa
         resumed = Story(tmp_path / str(step), disks[step % len(disks)], undisturbed.backend, dead.fed)
         resumed.live()
         assert resumed.written() == whole.written()
+
+
+RULED = """
+CREATE STREAM gps (
+    t TIMESTAMP EVENT TIME WATERMARK 1 SECOND, truck STRING KEY, kmh DOUBLE,
+    p DOUBLE PROBABILITY AS (0.4), seen STRING RULE AS (truck)
+) FROM FEED;
+CREATE QUERY best AS SELECT TOP 2 truck, kmh FROM gps [RANGE 8 SECONDS] ORDER BY kmh DESC PERIOD 2 SECONDS;
+CREATE QUERY longer AS SELECT TOP 1 truck FROM gps [RANGE 20 SECONDS] ORDER BY kmh DESC PERIOD 2 SECONDS;
+"""
+
+
+def _broken(story: Story) -> list[str]:
+    """Rows among the dead letters because of their rule."""
+    folder = str(story.folder / "state" / "dead")
+    letters = [
+        json.loads(line)
+        for name in story.files.listing(folder)
+        if name.endswith(".jsonl")
+        for line in story.files.read(f"{folder}/{name}").splitlines()
+    ]
+    return sorted(letter["row"] for letter in letters if letter["reason"].startswith("rule"))
+
+
+def test_crash_while_rules_break(undisturbed: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows whose rule breaks are dead letters once, whenever the engine dies."""
+    monkeypatch.setattr(f"{__name__}.PROGRAM", RULED)
+    whole = Story(tmp_path / "whole", DyingFiles(), undisturbed.backend)
+    whole.live()
+    assert len(_broken(whole)) == len(set(_broken(whole))) > 3
+    assert b'"rejected":3' in whole.written()["best.jsonl"]
+    for step in range(3, whole.files.steps, 11):
+        dead = Story(tmp_path / str(step), DyingFiles(die_at=step), undisturbed.backend)
+        with pytest.raises(Crash):
+            dead.live()
+        disks = list(dead.files.after_crash())
+        resumed = Story(tmp_path / str(step), disks[step % len(disks)], undisturbed.backend, dead.fed)
+        resumed.live()
+        assert resumed.written() == whole.written()
+        assert _broken(resumed) == _broken(whole)
