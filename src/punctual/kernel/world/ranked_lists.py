@@ -151,6 +151,14 @@ class RankedLists:
                 start += rows[number].size
         return found
 
+    def said(self, windows: Sequence[Judged]) -> dict[str, pa.Array]:
+        """What is said of windows besides their rows, if nobody is told of broken ones."""
+        return {
+            "rejected": pa.array([one.rejected for one in windows], pa.int64()),
+            "short": pa.array([one.short for one in windows], pa.bool_()),
+            "broken": _listed([NOWHERE] * len(windows), self.as_they_are(NOWHERE)),
+        }
+
     def as_they_are(self, places: I64) -> pa.StructArray:
         """Rows with their declared columns."""
         at = pa.array(places)
@@ -164,25 +172,18 @@ class _Answers:
 
     chosen: list[I64] = field(default_factory=list)
     values: list[F64] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
     broken: list[I64] = field(default_factory=list)
 
     def add(self, window: Judged, answer: Ranked, *, first: bool) -> None:
         self.chosen.append(window.places[answer.index])
         self.values.append(answer.value)
-        self.judged.append(window)
         self.broken.append(window.broken if first else NOWHERE)
 
-    def finished(self, columns: list[pa.Array], broken: pa.StructArray) -> pa.StructArray:
+    def finished(self, columns: list[pa.Array], said: dict[str, pa.Array]) -> pa.StructArray:
         """A struct for each window, whose rows have these columns."""
         names = [*(f"x{i}" for i in range(len(columns) - 2)), "value", "rank"]
-        parts = {
-            "rows": _listed(self.chosen, pa.StructArray.from_arrays(columns, names=names)),
-            "rejected": pa.array([one.rejected for one in self.judged], pa.int64()),
-            "short": pa.array([one.short for one in self.judged], pa.bool_()),
-            "broken": _listed(self.broken, broken),
-        }
-        return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
+        rows = _listed(self.chosen, pa.StructArray.from_arrays(columns, names=names))
+        return pa.StructArray.from_arrays([rows, *said.values()], names=["rows", *said])
 
 
 def rank_lists(
@@ -196,8 +197,9 @@ def rank_lists(
         for row in rows.tolist():
             askers.setdefault(row, []).append(number)
     answers = [_Answers() for _ in rankings]
+    windows: dict[int, Judged] = {}
     for row in sorted(askers):
-        window = lists.judge(row)
+        window = windows[row] = lists.judge(row)
         found = lists.rank(window.places, [rankings[number] for number in askers[row]])
         for number, answer in zip(askers[row], found):
             answers[number].add(window, answer, first=number == askers[row][0])
@@ -205,15 +207,19 @@ def rank_lists(
     sizes = np.array([places.size for one in answers for places in one.chosen], np.int64)
     ranks = pa.array((np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1).astype(np.int32))
     values = pa.array(np.concatenate([np.zeros(0), *(value for one in answers for value in one.values)]))
-    nobody = lists.as_they_are(NOWHERE)
     finished: list[tuple[pa.Array, pa.Array | None]] = []
+    about: dict[bytes, dict[str, pa.Array]] = {}  # most rankings read the same windows
     start = 0
-    for ranking, one, own, shown in zip(rankings, answers, picked, lists.taken(rankings, picked)):
+    for asked, ranking, one, own, shown in zip(wanted, rankings, answers, picked, lists.taken(rankings, picked)):
         columns = [as_type(shown[name], t) for name, t in zip(ranking.fields, ranking.types)]
         columns += [column.slice(start, own.size) for column in (values, ranks)]
         start += own.size
-        broken = np.concatenate([NOWHERE, *one.broken])
-        finished.append((one.finished(columns, lists.as_they_are(broken) if broken.size else nobody), None))
+        said = about.get(asked.tobytes())
+        if said is None:
+            said = about[asked.tobytes()] = lists.said([windows[row] for row in asked.tolist()])
+        if any(places.size for places in one.broken):
+            said = said | {"broken": _listed(one.broken, lists.as_they_are(np.concatenate(one.broken)))}
+        finished.append((one.finished(columns, said), None))
     return finished
 
 
