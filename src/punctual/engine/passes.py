@@ -191,10 +191,10 @@ def _ranked_rows(asked: Asked, answered: Answered) -> pa.ListArray:
     """The rows of each ranking, group after group."""
     query, types = asked.reader.query, asked.types
     lists = answered.values[0].field("rows")
-    sizes = np.diff(lists.offsets.to_numpy())
     items = lists.flatten()
-    instant = np.repeat(answered.instant.astype(np.int64), sizes)
-    offsets = np.searchsorted(instant, np.arange(asked.due.instants.size + 1)).astype(np.int32)
+    ends = lists.offsets.to_numpy()
+    # The groups of an instant are neighbours, and their lists go on from each other.
+    offsets = (ends - ends[0])[np.searchsorted(answered.instant, np.arange(asked.due.instants.size + 1))]
     columns = [of_type(column, t) for column, t in zip(items.flatten(), types.outputs)]
     struct = pa.StructArray.from_arrays(columns, names=[o.name for o in query.outputs])
     return pa.ListArray.from_arrays(pa.array(offsets), struct)
@@ -218,8 +218,8 @@ def _about_ranking(asked: Asked, answered: Answered, table: pa.Table) -> pa.Tabl
     """What a ranking says besides: its semantics, how many rows broke their rule, and what STABLE did."""
     top = asked.reader.query.top
     assert top is not None
-    short = _by_instant(asked, answered, "short").to_numpy() > 0
-    if short.any():  # so many rules broke that rows are missing which panes did not keep
+    if answered.values[0].field("short").true_count:  # so many rules broke that panes lack rows
+        short = _by_instant(asked, answered, "short").to_numpy() > 0
         complete = table["complete"].to_numpy(zero_copy_only=False) & ~short
         table = table.set_column(table.column_names.index("complete"), "complete", pa.array(complete))
     table = table.append_column("semantics", pa.repeat(top.semantics, table.num_rows))
