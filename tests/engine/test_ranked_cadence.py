@@ -121,7 +121,7 @@ def test_auto_counts_executions_and_answers_too(pairs: list[tuple[int, int]], ap
     # Own bounds, instant by instant: the largest k that is due, what an execution takes besides, and every answer.
     seconds = range(1, 1 + lcm(*(bound for _k, bound in pairs)) if apart and len(pairs) < 5 else 2000)
     due = [[k for k, bound in pairs if at % bound == 0] for at in seconds]
-    spent = sum(1000 + max(ks) + 100 * len(ks) for ks in due if ks) / len(seconds) * plan.unit_us / SECOND
+    spent = sum(10 + max(ks) / 100 + len(ks) for ks in due if ks) / len(seconds) * plan.unit_us / SECOND
     if apart:
         assert float(plan.cost_per_unit) == pytest.approx(spent, rel=0.02)
     else:

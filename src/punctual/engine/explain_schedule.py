@@ -93,9 +93,9 @@ class Schedule:
         return lines
 
     def _costs_in(self, plan: ClassPlan, merges: str) -> str:
-        if plan.sharing.ranking:
-            return "ranks of a row"
-        return merges if self.operator == "scan" else "answers"
+        if self.operator == "fold":
+            return "answers"
+        return "ranks of a row" if plan.sharing.ranking else merges
 
     def _comparison(self, plan: ClassPlan) -> list[str]:
         per = span_text(plan.unit_us)

@@ -10,8 +10,8 @@ window pays it for itself, so an execution is as dear as the number of its answe
 Rankings of one window are answered by one walk for the largest k, which visits k ranks of every row: as the rows are
 the same for all of a class, k is the published cost of an execution, all of it shared. In truth an execution also
 merges panes, and every answer has to be put together: as much as :data:`EXECUTION_RANKS` and :data:`ANSWER_RANKS`,
-measured over windows of some thousand rows (benchmarks/topk_engine). The engine's own plans count that; a plan that is
-asked for by name is that of the papers.
+measured over windows of some thousand rows (benchmarks/topk_engine). The engine's own plans count that, in answers, as
+they do for windows; a plan that is asked for by name is that of the papers.
 
 Modelled costs count merges; measured ones are microseconds. Only ratios within one class matter to a plan.
 """
@@ -54,11 +54,11 @@ def ranking_work(ranks: int, operator: Operator, rates: Rates = MODELLED) -> Wor
     >>> ranking_work(100, "scan")
     Work(shared=Fraction(100, 1), own=Fraction(0, 1))
     >>> ranking_work(100, "fold")
-    Work(shared=Fraction(1100, 1), own=Fraction(100, 1))
+    Work(shared=Fraction(11, 1), own=Fraction(1, 1))
     """
     if operator == "scan":
         return Work(ranks * rates.merge, rates.answer)
-    return Work(Fraction(EXECUTION_RANKS + ranks), Fraction(ANSWER_RANKS))
+    return Work(Fraction(EXECUTION_RANKS + ranks, ANSWER_RANKS), Fraction(1))
 
 
 def window_work(panes: int, operator: Operator, rates: Rates = MODELLED) -> Work:
