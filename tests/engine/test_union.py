@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
+from punctual.engine.status import read_dead
 from punctual.errors import ProgramErrors
 from tests.engine.test_topk import START, WAYS, Row, drawn, gathered, in_window
 from tests.inprocess.backend import InProcess
@@ -189,3 +191,28 @@ def test_errors(tmp_path: Path, select: str, code: str, said: str) -> None:
     found = [error for error in caught.value.errors if error.code == code]
     assert found, str(caught.value)
     assert any(said in f"{error.fact} {error.detail} {error.hint}" for error in found), str(caught.value)
+
+
+def test_broken_rules_are_told_to_their_own_stream(tmp_path: Path) -> None:
+    """Rows of a key are alternatives here, whichever stream they come from; some keys have too many."""
+    engine = Engine(str(tmp_path), clock=ManualClock(2 * START), backend=InProcess, live=False, options={})
+    ranking = f"SELECT TOP 2 STREAMS EXCLUSIVE lane {BOTH} ORDER BY speed DESC PERIOD 2 SECONDS"
+    engine.sql(f"{STREAMS}CREATE QUERY keys AS {ranking};")
+    with engine:
+        engine.open()
+        engine.feed("radar", [(iso(t), *rest) for t, *rest in some()])
+        engine.feed("camera", second(others()))
+        engine.tick()
+        engine.end()
+        answers = gathered(engine)["keys"]
+    broken: set[int] = set()
+    for answer in answers:
+        rows = together(answer["at"])[1]
+        full = {lane for lane in "LR" if sum(row[4] or 0 for row in rows if row[2] == lane) > 1}
+        assert answer["rejected"] == sum(row[2] in full for row in rows)
+        broken |= {row[1] for row in rows if row[2] in full}
+    found = {name: [json.loads(one["row"]) for one in read_dead(str(tmp_path), name)] for name in ("radar", "camera")}
+    assert sorted(row["id"] for row in found["radar"]) == sorted(number for number in broken if number < 100)
+    assert sorted(row["id"] for row in found["camera"]) == sorted(number for number in broken if number >= 100)
+    assert set(found["camera"][0]) == {"seen", "lane", "id", "speed"}  # its time, and what both streams declare
+    assert min(len(rows) for rows in found.values()) > 2

@@ -22,7 +22,6 @@ from punctual.engine.passes import Asked
 from punctual.engine.reduced import letter
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.world.rows import SLACK, numbered
-from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream
 from punctual.plan.united import common_columns
 from punctual.runtime.store.store import Store
@@ -59,6 +58,8 @@ class BrokenRules:
         if query.top is None or not instants.size:
             return
         before = self._seen.get(query.name, BEGINNING)
+        if before <= asked.after:  # of a query that had its name and other windows
+            before = BEGINNING
         self._seen[query.name] = int(instants[-1])
         if not len(answered.instant) or not (lists := answered.values[0].field("broken")).flatten():
             return
@@ -66,7 +67,7 @@ class BrokenRules:
         former = np.concatenate([[before], instants[:-1]])[answered.instant][window]
         known = [streams[name.lower()] for name in query.streams]
         written = self._written
-        for text, stream, reason, time in _texts(query, known, rows.filter(pa.array(_fresh(rows, window, former)))):
+        for text, stream, reason, time in _texts(known, rows.filter(pa.array(_fresh(rows, window, former)))):
             if (stream, text) not in written:
                 written[stream, text] = iso(time)
                 self._new.append(letter(stream, reason, 0, origin=None, row=text, event_time=time))
@@ -100,19 +101,14 @@ def _fresh(rows: pa.StructArray, window: I64, former: I64) -> NDArray[np.bool_]:
     return fresh
 
 
-def _texts(
-    query: WindowQuery, streams: Sequence[Stream], rows: pa.StructArray
-) -> list[tuple[str, str, str, Micros]]:
+def _texts(streams: Sequence[Stream], rows: pa.StructArray) -> list[tuple[str, str, str, Micros]]:
     """For each row itself as JSON, its stream, the reason and its event time; of united streams what they share."""
     first = streams[0]
     ties = [column for column in common_columns(streams) if column.name != first.event_time]
     named = {stream.name: stream for stream in streams}
     found = []
     for row in rows.to_pylist():
-        stream, label = first, row["r"]
-        if query.united:
-            name, _colon, label = label.partition(":")
-            stream = named[name]
+        stream, label = named[row.get("u", first.name)], row["r"].removeprefix(f"{row.get('u')}:")
         declared = {f: row[f"tie{i}"] for i, f in enumerate(c.name for c in ties) if _given(stream, f)}
         if _given(stream, stream.event_time):
             declared = {stream.event_time: iso(row["t"]), **declared}

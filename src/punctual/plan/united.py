@@ -2,7 +2,8 @@
 
 What all of them declare under one name and type can be named in expressions. What a row means to a ranking (its
 probability, its rule, its key) each stream declares under a name of its own: expressions over united streams write
-``PROBABILITY``, ``RULE`` and ``KEY``, columns that :func:`own_meanings` gives to the rows of each stream.
+``PROBABILITY``, ``RULE`` and ``KEY``, columns that :func:`own_meanings` gives to the rows of each stream, and
+``STREAM`` for where a row comes from.
 
 The same label in two streams is two rules: nobody promised that their rows exclude each other. The same key is one key.
 """
@@ -13,8 +14,8 @@ from collections.abc import Sequence
 
 from punctual.plan.relation import Column, Stream, find_column, quoted
 
-PROBABILITY, RULE, KEY = "`<probability>`", "`<rule>`", "`<key>`"
-MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING"}
+PROBABILITY, RULE, KEY, STREAM = "`<probability>`", "`<rule>`", "`<key>`", "`<stream>`"
+MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING"}
 """The columns that united streams have besides, and their types."""
 
 
@@ -30,20 +31,17 @@ def common_columns(streams: Sequence[Stream]) -> tuple[Column, ...]:
 
 
 def own_meanings(stream: Stream) -> dict[str, str]:
-    """What ``PROBABILITY``, ``RULE`` and ``KEY`` are of a row of this stream, over its columns.
+    """What ``PROBABILITY``, ``RULE``, ``KEY`` and ``STREAM`` are of a row of this stream, over its columns.
 
     >>> from punctual.plan.source import FeedSource
     >>> gates = Stream("gates", (Column("t", "TIMESTAMP"),), "t", 0, FeedSource(), rule="car")
     >>> own_meanings(gates)[RULE]
-    "concat('gates:', CAST(`car` AS STRING))"
+    "CAST(concat('gates:', CAST(`car` AS STRING)) AS STRING)"
     """
     probability = "NULL" if stream.probability is None else quoted(stream.probability)
     rule = "NULL" if stream.rule is None else f"concat('{stream.name}:', CAST({quoted(stream.rule)} AS STRING))"
-    values = {PROBABILITY: probability, RULE: rule, KEY: key_of(stream)}
-    return {
-        name: value if name == RULE and stream.rule is not None else f"CAST({value} AS {MEANINGS[name]})"
-        for name, value in values.items()
-    }
+    values = {PROBABILITY: probability, RULE: rule, KEY: key_of(stream), STREAM: f"'{stream.name}'"}
+    return {name: f"CAST({value} AS {MEANINGS[name]})" for name, value in values.items()}
 
 
 def key_of(stream: Stream) -> str:

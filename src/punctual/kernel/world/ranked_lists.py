@@ -160,9 +160,9 @@ class RankedLists:
         }
 
     def as_they_are(self, places: I64) -> pa.StructArray:
-        """Rows with their declared columns."""
+        """Rows with their declared columns, and where they come from if streams are united."""
         at = pa.array(places)
-        names = [name for name in self.fields if name in ("t", "p", "r") or name.startswith("tie")]
+        names = [name for name in self.fields if name in ("t", "p", "r", "u") or name.startswith("tie")]
         return pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
 
 
