@@ -126,19 +126,19 @@ def test_written_once_though_the_pass_is_run_again(tmp_path: Path, monkeypatch: 
 def test_a_query_that_takes_over_a_name_reports_what_it_finds(tmp_path: Path) -> None:
     """What the former query of that name saw in its shorter windows says nothing about the new one's."""
     rows: list[Row] = [(START + at * SECOND, at, "L", 60, 0.7, "far apart") for at in (1, 7)]
-    rows.append((START + 12 * SECOND, 12, "L", 60, 0.7, None))
+    rows += [(START + at * SECOND, at, "L", 60, 0.7, None) for at in (9, 12)]
     longer = select("PK", 2).replace("4 SECONDS", "20 SECONDS")
+    keeps = "SELECT count(*) AS n FROM radar [RANGE 20 SECONDS] PERIOD 2 SECONDS"  # panes for the longer window
     engine = Engine(str(tmp_path), clock=ManualClock(2 * START), backend=InProcess, live=False, options={})
-    engine.sql(f"{STREAM}CREATE QUERY q AS {select('PK', 2)};\nCREATE QUERY other AS {longer} STABLE 5%;")
+    engine.sql(f"{STREAM}CREATE QUERY q AS {select('PK', 2)};\nCREATE QUERY other AS {keeps};")
     with engine:
         engine.open()
-        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[:2]])
+        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[:3]])
         engine.tick()
-        assert not list(read_dead(str(tmp_path), "radar"))  # the second row is not complete yet
+        assert not list(read_dead(str(tmp_path), "radar"))
         engine.sql("DROP QUERY q;")
-        engine.sql("DROP QUERY other;")
         engine.sql(f"CREATE QUERY q AS {longer};")
-        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[2:]])
+        engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[3:]])
         engine.tick()
         engine.end()
         assert gathered(engine)["q"][-1]["rejected"] == 2
