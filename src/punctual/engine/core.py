@@ -15,6 +15,7 @@ from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import Answering
+from punctual.engine.arrivals import Arrivals
 from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.cuts import Cuts
@@ -31,7 +32,6 @@ from punctual.engine.releases import due
 from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
-from punctual.errors import FeedError
 from punctual.estimate.window_work import Rates
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, SharedPlan
@@ -100,8 +100,7 @@ class Core:
         self._standing: Standing | None = None
         self._memory: Memory | None = None
         self._answered: dict[str, Micros] = {}
-        self._there: dict[str, bool] = {}
-        """Streams whose source could be looked at once, and whether it could the last time."""
+        self._arrivals = Arrivals(report, patient=judged)
 
     @property
     def standing(self) -> Standing:
@@ -279,23 +278,8 @@ class Core:
 
     def _plan(self, limit: int | None) -> dict[str, Any] | None:
         now = self._clock.now()
-        found = {name: self._next(name, intake, now, limit) for name, intake in self.intakes.items()}
-        slices = {name: planned for name, planned in found.items() if planned is not None}
+        slices = self._arrivals.slices(self.intakes, now, limit)
         return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
-
-    def _next(self, name: str, intake: Intake, now: Micros, limit: int | None) -> Any | None:
-        """A stream's next slice. Live, a source that was there and is not now says so and holds nobody up."""
-        try:
-            planned = intake.plan(now, limit)
-        except FeedError as error:
-            if not self._judged or name not in self._there:
-                raise
-            if self._there[name]:
-                self._report(f'stream "{name}" cannot be read for now: {error.fact}')
-            self._there[name] = False
-            return None
-        self._there[name] = True
-        return planned
 
     def _reduce(self, work: Slices) -> Reduced:
         reading = Reading(
