@@ -132,14 +132,19 @@ def undisturbed(backend: InProcess, tmp_path_factory: pytest.TempPathFactory) ->
     return story
 
 
-def _crashed(undisturbed: Story, folder: Path, step: int) -> None:
-    """Die at that step of the file system, and live on from each of some disks that it may have left."""
-    dead = Story(folder, DyingFiles(die_at=step), undisturbed.backend)
+def _resumed(backend: InProcess, folder: Path, step: int) -> Story:
+    """Die at that step of the file system, and live on from one of the disks that it may have left."""
+    dead = Story(folder, DyingFiles(die_at=step), backend)
     with pytest.raises(Crash):
         dead.live()
     disks = list(dead.files.after_crash())
-    resumed = Story(folder, disks[step % len(disks)], undisturbed.backend, dead.fed)
+    resumed = Story(folder, disks[step % len(disks)], backend, dead.fed)
     resumed.live()
+    return resumed
+
+
+def _crashed(undisturbed: Story, folder: Path, step: int) -> None:
+    resumed = _resumed(undisturbed.backend, folder, step)
     assert resumed.lines == undisturbed.lines
     assert resumed.written() == undisturbed.written()
 
@@ -209,12 +214,7 @@ def test_crash_when_the_log_forgets(undisturbed: Story, tmp_path: Path, monkeypa
     assert "displayed" in whole.files.listing(str(whole.folder / "state"))
     assert len(whole.lines) < len(undisturbed.lines) / 2
     for step in range(3, whole.files.steps, 43):
-        dead = Story(tmp_path / str(step), DyingFiles(die_at=step), undisturbed.backend)
-        with pytest.raises(Crash):
-            dead.live()
-        disks = list(dead.files.after_crash())
-        resumed = Story(tmp_path / str(step), disks[step % len(disks)], undisturbed.backend, dead.fed)
-        resumed.live()
+        resumed = _resumed(undisturbed.backend, tmp_path / str(step), step)
         assert resumed.written() == whole.written()
 
 
@@ -248,11 +248,6 @@ def test_crash_while_rules_break(undisturbed: Story, tmp_path: Path, monkeypatch
     assert len(_broken(whole)) == len(set(_broken(whole))) > 3
     assert b'"rejected":3' in whole.written()["best.jsonl"]
     for step in range(3, whole.files.steps, 11):
-        dead = Story(tmp_path / str(step), DyingFiles(die_at=step), undisturbed.backend)
-        with pytest.raises(Crash):
-            dead.live()
-        disks = list(dead.files.after_crash())
-        resumed = Story(tmp_path / str(step), disks[step % len(disks)], undisturbed.backend, dead.fed)
-        resumed.live()
+        resumed = _resumed(undisturbed.backend, tmp_path / str(step), step)
         assert resumed.written() == whole.written()
         assert _broken(resumed) == _broken(whole)
