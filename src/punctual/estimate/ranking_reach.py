@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from punctual.kernel.world.rank_scan import EPS, enough_mass
+from punctual.kernel.world.rank_walk import EPS, enough_mass
 from punctual.kernel.world.synopsis import SPARED
 
 __all__ = ["SPARED", "mass_read", "share_of_walk"]

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import BLOCK, add_up, blocks_for, constant, first, times
-from punctual.kernel.world.rank_scan import EPS, checked_eps, reach
+from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, add_up, blocks_for, ones, times
+from punctual.kernel.world.rank_walk import EPS, checked_eps, reach
 from punctual.kernel.world.rows import F64, I64, Column, checked_k, ranked
 
 
@@ -83,19 +83,15 @@ def candidates(
 @compiled
 def _fewer(prob: F64, rule: I64, rules: int, k: int, blocks: int) -> float:
     """Probability that fewer than k of the rows exist."""
-    poly, other, spare = constant(blocks), constant(blocks), constant(blocks)
-    low, high = BLOCK, 2 * BLOCK
-    mass, some, count = np.zeros(rules), np.zeros(8), 0  # eight events at a time
-    for i in range(prob.size + rules):
-        if i < prob.size and rule[i] >= 0:
-            mass[rule[i]] += prob[i]
-            continue
-        some[count] = prob[i] if i < prob.size else mass[i - prob.size]
-        count += 1
-        if count == some.size:
-            low, high = times(poly, low, high, some, spare, other)
-            poly, other, count = other, poly, 0
-    low, high = times(poly, low, high, some[:count], spare, other)
-    before = np.zeros(blocks + 2)
-    add_up(other, low, high, before)
-    return first(other, low, high, before, k)
+    polys, ends = ones(3, blocks)
+    events, count = np.zeros(prob.size + rules + AT_ONCE), rules
+    for i in range(prob.size):
+        if rule[i] >= 0:
+            events[rule[i]] += prob[i]
+        else:
+            events[count] = prob[i]
+            count += 1
+    times(polys, ends, 0, events, count, 1, 2)
+    sums = np.zeros(blocks * BLOCK + 1)
+    add_up(polys, ends, 2, sums)
+    return float(sums[max(0, blocks * BLOCK - k)])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from punctual.errors import InternalError
 from punctual.kernel.window.ragged import lists_of, offsets_of
 from punctual.kernel.window.state import I64, State, as_type, int64s
-from punctual.kernel.world.rank_scan import EPS
+from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.rows import SLACK, numbered
 from punctual.kernel.world.together import Wanted, rank_together

@@ -1,7 +1,7 @@
 """Probabilities of ranks, as such: of all rows, in the order of the input.
 
 A row is at rank j (from 1) in the worlds where it exists and exactly j - 1 better rows do; Pr_k is the sum over the
-first k ranks. Whatever is below ``rank_scan.EPS`` (1e-18) is 0. Answers do not need all of that: see ``together``.
+first k ranks. Whatever is below ``rank_walk.EPS`` (1e-18) is 0. Answers do not need all of that: see ``together``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Model
 -----
-A walk (``rank_scan``) shows every row together with the polynomial of how many better rows exist beside it. A *reading*
-is what some queries want of that: Pr_k, or a sum of weights times probabilities of ranks.
+A walk (``rank_walk``) shows every row together with how many better rows exist beside it: what is added up for its
+node, and the product of the few factors that the node's rows have by themselves. A *reading* is what some queries want
+of that: Pr_k, or a sum of weights times probabilities of ranks.
 
 * A *choice* keeps the rows that may be in an answer: those above a threshold. For the k best that is a bound on the
   k-th best value that is known before the walk (``bounds``), so a row that does not matter is passed by at the sight of
@@ -28,11 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.polynomial import BLOCK, weighted
+from punctual.kernel.world.polynomial import BLOCK, U
 from punctual.kernel.world.rows import F64, I64
 
 SUM, WEIGHTED, CHOICE = 0, 1, 2
 """Kinds of readings, in the order in which they are asked."""
+LAST = 3
+"""Of the products of few factors, the one that a row is read from."""
 DISTINCT = 1e-12
 """By how much, relatively, a row must be likelier at a rank than a better one to take its place."""
 
@@ -46,8 +49,9 @@ ASKED = np.dtype(
         ("keep", np.float64),  # which is this share of the least number in the heap, where there is one
         ("heap", np.int64),  # where it begins and ends in ``numbers``
         ("heap_end", np.int64),
-        ("weights", np.int64),  # the same; they fill whole blocks
+        ("weights", np.int64),  # the same; they fill whole blocks, and a block of zeros follows
         ("weights_end", np.int64),
+        ("known", np.int64),  # whether the weights are shifted for the node
         ("at", np.int64),  # where its values, and rows, begin
         ("count", np.int64),  # and how many there are
     ]
@@ -76,34 +80,57 @@ class Readings(NamedTuple):
 
 
 @compiled
-def blocks_over(row: int, low: int, high: int, before: F64, ends: I64, over: int, eps: float) -> int:
-    """How many blocks of ranks are over at a row, where ``over`` were before."""
-    while over < ends.size and (row >= ends[over] or _within(low, high, before, over) <= eps):
-        over += 1
-    return over
+def first(few: F64, beside: float, sums: F64, at: int) -> float:
+    """Sum of the first coefficients of a row's polynomial, as many as are added up at ``at`` for its node."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    w, x, y, z = 0.0, 0.0, 0.0, 0.0  # the same with a row more
+    for e in range(0, BLOCK, 4):
+        f, s = U(BLOCK + e), U(at + e)
+        a += few[U(LAST), f] * sums[s]
+        b += few[U(LAST), f + U(1)] * sums[s + U(1)]
+        c += few[U(LAST), f + U(2)] * sums[s + U(2)]
+        d += few[U(LAST), f + U(3)] * sums[s + U(3)]
+        w += few[U(LAST), f] * sums[s + U(1)]
+        x += few[U(LAST), f + U(1)] * sums[s + U(2)]
+        y += few[U(LAST), f + U(2)] * sums[s + U(3)]
+        z += few[U(LAST), f + U(3)] * sums[s + U(4)]
+    return max(0.0, 1.0 - beside) * ((a + b) + (c + d)) + beside * ((w + x) + (y + z))
 
 
 @compiled
-def _within(low: int, high: int, before: F64, block: int) -> float:
-    """Sum of the coefficients up to the end of a block of ranks."""
-    return 0.0 if (block + 2) * BLOCK <= low else before[min(block + 2, high // BLOCK)]
+def shift_weights(
+    polys: F64, ends: I64, which: int, asked: NDArray[np.void], one: int, numbers: F64, shifted: F64
+) -> None:
+    """The weighted sum of a node's polynomial, and of its products with x, x^2 and so on."""
+    asked[one]["known"] = 1
+    start, ranks = asked[one]["weights"], asked[one]["weights_end"] - asked[one]["weights"] - BLOCK
+    for d in range(BLOCK + 1):
+        shifted[one, d] = 0.0
+    for c in range(ends[which, 0] - BLOCK, min(ends[which, 1] - BLOCK, ranks)):
+        here = polys[U(which), U(BLOCK + c)]
+        for d in range(BLOCK + 1):
+            shifted[one, d] += here * numbers[U(start + c + d)]
 
 
 @compiled
 def weigh(
     row: int,
     p: float,
-    poly: F64,
-    low: int,
-    high: int,
+    few: F64,
+    beside: float,
     asked: NDArray[np.void],
     one: int,
     numbers: F64,
+    shifted: F64,
     rows: I64,
     values: F64,
 ) -> None:
     """Show a row to a weighted choice."""
-    value = p * weighted(poly, low, high, numbers[asked[one]["weights"] : asked[one]["weights_end"]])
+    a, b = 0.0, 0.0
+    for d in range(BLOCK):
+        a += few[U(LAST), U(BLOCK + d)] * shifted[one, d]
+        b += few[U(LAST), U(BLOCK + d)] * shifted[one, d + 1]
+    value = p * (max(0.0, 1.0 - beside) * a + beside * b)
     if abs(value) > asked[one]["needed"]:
         at = asked[one]["at"] + asked[one]["count"]
         rows[at], values[at] = row, value

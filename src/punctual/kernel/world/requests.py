@@ -13,7 +13,7 @@ import numpy as np
 
 from punctual.kernel.world.bounds import kth_largest_at_least
 from punctual.kernel.world.polynomial import BLOCK, blocks_for
-from punctual.kernel.world.rank_scan import EPS, reach, walk
+from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
 from punctual.kernel.world.reading import ASKED, CHOICE, SUM, WEIGHTED, Readings
 from punctual.kernel.world.rows import F64, I64, UncertainRows
 
@@ -84,7 +84,7 @@ def tell(
     needed = _needed(rows.prob, requests)
     own = sorted(needed, key=lambda one: (_kind(one), needed[one]))
     blocks = blocks_for(max([1, min(n, ranks), min(n, table), *(_ranks_of(one, n) for one in own)]))
-    ends = reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps)
+    ends = np.minimum(n, -(-reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps) // FEW) * FEW)
     reached = int(ends.max(initial=0))
     known_keys = 0 if keys is None else int(keys.max(initial=-1)) + 1
     asked = np.zeros(len(own), ASKED)
@@ -98,10 +98,14 @@ def tell(
     asked["heap"], asked["heap_end"] = numbers[: len(own)], numbers[1 : len(own) + 1]
     asked["weights"], asked["weights_end"] = numbers[len(own) : -1], numbers[len(own) + 1 :]
     # A row is kept only where its probability exceeds what is needed, and before its ranks are over.
-    ascending = np.sort(rows.prob[:reached])
-    enough = reached - np.searchsorted(ascending, asked["needed"] / asked["size"] * (1.0 - NEARLY))
-    enough = np.minimum(enough, ends[(asked["k"] - 1) // BLOCK])
-    room = np.cumsum([0, *np.where(asked["kind"] == SUM, known_keys, enough)])
+    enough = np.full(len(own), known_keys)
+    chosen = asked["kind"] != SUM
+    if chosen.any():
+        ascending = np.sort(rows.prob[:reached])
+        least = asked["needed"] / asked["size"] * (1.0 - NEARLY)
+        few = np.minimum(reached - np.searchsorted(ascending, least), ends[(asked["k"] - 1) // BLOCK])
+        enough = np.where(chosen, few, enough)
+    room = np.cumsum([0, *enough])
     asked["at"] = room[:-1]
     readings = Readings(
         asked,
@@ -124,7 +128,7 @@ def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:
     """For each request the value above which it has to know of a row, as far as it is known before the walk."""
     most = {one.best for one in requests if _kind(one) == CHOICE and one.best}
     ks = sorted(k for k in most if k <= prob.size)
-    bounds = dict(zip(ks, kth_largest_at_least(prob, np.array(ks, np.int64)).tolist()))
+    bounds = dict(zip(ks, kth_largest_at_least(prob, np.array(ks, np.int64)).tolist() if ks else ()))
     needed = {}
     for one in requests:
         if one.by_key:
@@ -149,6 +153,6 @@ def _share_kept(request: Request) -> float:
 
 
 def _whole_blocks(weights: tuple[float, ...]) -> F64:
-    whole = np.zeros(blocks_for(len(weights)) * BLOCK)
+    whole = np.zeros((blocks_for(len(weights)) + 1) * BLOCK if weights else 0)
     whole[: len(weights)] = weights
     return whole

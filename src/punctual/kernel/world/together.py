@@ -24,7 +24,7 @@ import numpy as np
 from punctual.errors import InternalError
 from punctual.kernel.world.closed_forms import expected_ranks_of, prfe_of
 from punctual.kernel.world.likeliest import u_topk_of
-from punctual.kernel.world.rank_scan import EPS, checked_eps
+from punctual.kernel.world.rank_walk import EPS, checked_eps
 from punctual.kernel.world.ranked import (
     Ranked,
     checked_threshold,
