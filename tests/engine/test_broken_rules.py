@@ -143,3 +143,62 @@ def test_a_query_that_takes_over_a_name_reports_what_it_finds(tmp_path: Path) ->
         engine.end()
         assert gathered(engine)["q"][-1]["rejected"] == 2
     assert sorted(json.loads(letter["row"])["id"] for letter in read_dead(str(tmp_path), "radar")) == [1, 7]
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    return list(read_dead(str(folder), "radar"))
+
+
+def run(folder: Path, rows: list[Row], batch: int, **queries: str) -> dict[str, list[Any]]:
+    engine = Engine(str(folder), clock=ManualClock(2 * START), backend=InProcess, live=False, options={})
+    with engine:
+        engine.sql(STREAM + "".join(f"CREATE QUERY {name} AS {text};\n" for name, text in queries.items()))
+        engine.open()
+        for begin in range(0, len(rows), batch):
+            engine.feed("radar", [(iso(t), *rest) for t, *rest in rows[begin : begin + batch]])
+            engine.tick()
+        engine.feed("radar", [(iso(START + 10 * SECOND), 9999, "L", 50, 0.5, None)])  # windows before are complete
+        engine.tick()
+        engine.end()
+        return gathered(engine)
+
+
+def below_many(*alternatives: float) -> list[Row]:
+    """A rule behind so many sure rows that none of its own is a candidate."""
+    sure: list[Row] = [(START + n, n, "L", 200 + n, 1.0, None) for n in range(300)]
+    return [*sure, *((START + 400 + n, 1000 + n, "R", 50, p, "c") for n, p in enumerate(alternatives))]
+
+
+@pytest.mark.parametrize("company", [{}, {"means": select("EXPECTED_RANK", 5)}], ids=["alone", "beside a whole one"])
+@pytest.mark.parametrize("batch", [400, 301, 7])
+def test_a_rule_of_which_no_row_is_a_candidate(tmp_path: Path, batch: int, company: dict[str, str]) -> None:
+    """It is judged all the same, however rows come and whoever stands beside."""
+    answers = run(tmp_path, below_many(0.6, 0.6), batch, two=select("PK", 2), **company)
+    assert max(answer["rejected"] for answer in answers["two"]) == 2
+    seen = [json.loads(one["row"])["id"] for one in written(tmp_path) if one["row"] is not None]
+    counted = [one["reason"] for one in written(tmp_path) if one["row"] is None]
+    if company or batch != 301:
+        assert (sorted(seen), counted) == ([1000, 1001], [])
+    else:
+        assert len(seen) + sum(int(reason.split("; ")[1].split()[0]) for reason in counted) == 2
+        assert all(reason.startswith('rule "c" adds up to more than 1 within a window; ') for reason in counted)
+
+
+def test_a_rule_that_breaks_across_panes_behind_all_candidates(tmp_path: Path) -> None:
+    """Its rows are gone when it is found broken: they are counted, and a letter says of how many nobody knows more."""
+    later = [(t + 2 * SECOND, 2000 + number, *rest) for t, number, *rest in below_many(0.5)]
+    rows = [*below_many(0.3, 0.3), *later]
+    answers = run(tmp_path, rows, len(rows), two=select("PK", 2), three=select("PK", 3))  # type: ignore[arg-type]
+    assert max(answer["rejected"] for answer in answers["two"]) == 3
+    (letter,) = written(tmp_path)
+    more = "3 of its rows were no candidates and are not kept"
+    assert letter["reason"] == f'rule "c" adds up to more than 1 within a window; {more}'
+    assert letter["row"] is None
+
+
+def test_equal_rows_are_written_as_often_as_they_are_there(tmp_path: Path) -> None:
+    row: Row = (START, 1, "L", 60, 0.6, "c")
+    two = {"two": QUERIES["two"], "longer": QUERIES["longer"]}
+    answers = run(tmp_path, [row, row, (START + SECOND, 2, "L", 60, 0.2, "c")], 2, **two)
+    assert max(answer["rejected"] for answer in answers["two"]) == 3
+    assert sorted(json.loads(one["row"])["id"] for one in written(tmp_path)) == [1, 1, 2]

@@ -213,6 +213,33 @@ def test_broken_rules_are_told_to_their_own_stream(tmp_path: Path) -> None:
         broken |= {row[1] for row in rows if row[2] in full}
     found = {name: [json.loads(one["row"]) for one in read_dead(str(tmp_path), name)] for name in ("radar", "camera")}
     assert sorted(row["id"] for row in found["radar"]) == sorted(number for number in broken if number < 100)
-    assert sorted(row["id"] for row in found["camera"]) == sorted(number for number in broken if number >= 100)
-    assert set(found["camera"][0]) == {"seen", "lane", "id", "speed"}  # its time, and what both streams declare
+    assert sorted(row["ID"] for row in found["camera"]) == sorted(number for number in broken if number >= 100)
     assert min(len(rows) for rows in found.values()) > 2
+    as_read = {one["ID"]: one for one in map(_read, second(others()))}
+    assert all(row == as_read[row["ID"]] for row in found["camera"])
+    reasons = {one["reason"] for name in found for one in read_dead(str(tmp_path), name)}
+    assert reasons == {f'key "{lane}" adds up to more than 1 within a window' for lane in "LR"}
+
+
+def _read(row: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(("seen", "lane", "ID", "plate", "speed", "p"), row))
+
+
+def test_a_row_is_written_once_by_its_own_stream_and_by_united_ones(tmp_path: Path) -> None:
+    """Whole, and under the names of its own stream, whichever query met it first."""
+    engine = Engine(str(tmp_path), clock=ManualClock(2 * START), backend=InProcess, live=False, options={})
+    alone = "SELECT TOP 2 ID FROM camera [RANGE 4 SECONDS] ORDER BY speed DESC PERIOD 2 SECONDS"
+    engine.sql(f"{STREAMS}CREATE QUERY alone AS {alone}; CREATE QUERY united AS {QUERIES['top']};")
+    rows = [(iso(START + n * SECOND), "L", n, f"car{n // 3}", 50 + n, 0.4) for n in range(12)]
+    with engine:
+        engine.open()
+        engine.feed("camera", [*rows, (iso(START + 20 * SECOND), "L", 99, None, 50, 0.5)])
+        engine.feed("radar", [(iso(START + 20 * SECOND), 99, "L", 50, 0.5, None)])
+        engine.tick()
+        engine.end()
+        assert sum(answer["rejected"] for answer in gathered(engine)["united"]) > 4
+    letters = list(read_dead(str(tmp_path), "camera"))
+    written = sorted((json.loads(one["row"]) for one in letters), key=lambda row: row["ID"])
+    assert written == [_read(row) for row in rows]
+    reasons = [f'rule "car{n // 3}" adds up to more than 1 within a window' for n in range(12)]
+    assert sorted(one["reason"] for one in letters) == reasons

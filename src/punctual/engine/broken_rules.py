@@ -1,15 +1,18 @@
 """Rows whose rule breaks within a window: left out of its answer, counted in it, and here written to the dead letters.
 
 Whether the rows of a rule add up to more than 1 is known only when a window is answered, and it may be so in many
-windows and to many queries; a row is written once. What was written is known from the dead letters themselves, also
-after a crash: they are durable before the answer that counts them.
+windows and to many queries; a row is written once (equal rows, as often as they are there). What was written is known
+from the dead letters themselves, also after a crash: they are durable before the answer that counts them.
 
 A rule that was broken at the instant before has only its new rows to report; others are looked up among those written.
+Rows that were no candidates are not kept, so where their rule breaks in a window, but not in a pane, nobody can show
+them: one letter without a row says of the rule how many they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,15 +23,18 @@ from numpy.typing import NDArray
 from punctual.clock import SECOND, Micros, iso
 from punctual.engine.passes import Asked
 from punctual.engine.reduced import letter
+from punctual.engine.row_texts import row_text
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.world.rows import SLACK, numbered
+from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream
-from punctual.plan.united import common_columns
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 
 REASON = "adds up to more than 1 within a window"
 I64 = NDArray[np.int64]
+Letter = tuple[str, str, str | None, Micros]
+"""Stream, reason, row, event time."""
 
 
 class BrokenRules:
@@ -36,20 +42,20 @@ class BrokenRules:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[tuple[str, str], str] | None = None
+        self._known: dict[tuple[str, str], tuple[int, str]] | None = None
         self._new: list[dict[str, Any]] = []
         self._seen: dict[str, Micros] = {}
         """By query, the last instant whose broken rules were reported."""
 
     @property
-    def _written(self) -> dict[tuple[str, str], str]:
-        """Event times of the rows that were written, by stream and row; looked up when the first rule breaks."""
+    def _written(self) -> dict[tuple[str, str], tuple[int, str]]:
+        """How often a row was written, and its event time, by stream and row; looked up when the first rule breaks."""
         if self._known is None:
-            self._known = {
-                (one["stream"], one["row"]): one["event_time"] or ""
-                for one in self._store.dead_letters()
-                if one["reason"].endswith(REASON)
-            }
+            self._known = {}
+            for one in self._store.dead_letters():
+                if REASON in one["reason"]:
+                    which = one["stream"], one["row"] or _unseen_rule(one["reason"])
+                    self._known[which] = self._known.get(which, (0, ""))[0] + 1, one["event_time"] or ""
         return self._known
 
     def see(self, asked: Asked, answered: Answered, streams: Mapping[str, Stream]) -> None:
@@ -61,16 +67,24 @@ class BrokenRules:
         if before <= asked.after:  # of a query that had its name and other windows
             before = BEGINNING
         self._seen[query.name] = int(instants[-1])
-        if not len(answered.instant) or not (lists := answered.values[0].field("broken")).flatten():
+        if not len(answered.instant):
             return
-        rows, window = lists.flatten(), np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
-        former = np.concatenate([[before], instants[:-1]])[answered.instant][window]
-        known = [streams[name.lower()] for name in query.streams]
-        written = self._written
-        for text, stream, reason, time in _texts(known, rows.filter(pa.array(_fresh(rows, window, former)))):
-            if (stream, text) not in written:
-                written[stream, text] = iso(time)
-                self._new.append(letter(stream, reason, 0, origin=None, row=text, event_time=time))
+        said = _Said(query, [streams[name.lower()] for name in query.streams], answered.values[0])
+        former = np.concatenate([[before], instants[:-1]])[answered.instant]
+        for window in said.rows(former):
+            for (stream, reason, row, time), times in Counter(window).items():
+                self._add(stream, reason, row, time, times)
+        for stream, reason, row, time in said.unseen(instants[answered.instant]):
+            self._add(stream, reason, row, time, 1)
+
+    def _add(self, stream: str, reason: str, row: str | None, time: Micros, times: int) -> None:
+        which = stream, row or _unseen_rule(reason)
+        written, _time = self._written.get(which, (0, ""))
+        if times > written:
+            self._written[which] = times, iso(time)
+            self._new += [
+                letter(stream, reason, 0, origin=None, row=row, event_time=time) for _ in range(times - written)
+            ]
 
     def write(self, batch: int) -> dict[str, int]:
         """Make what is new durable, as letters of this batch; how many each stream has."""
@@ -88,7 +102,55 @@ class BrokenRules:
         if before == BEGINNING or not self._known:
             return
         oldest = iso(before - SECOND)  # texts with and without a fraction compare by whole seconds
-        self._known = {row: time for row, time in self._known.items() if time > oldest}
+        self._known = {row: (times, time) for row, (times, time) in self._known.items() if time > oldest}
+
+
+class _Said:
+    """What the answers of a query say of broken rules, window by window."""
+
+    def __init__(self, query: WindowQuery, streams: Sequence[Stream], answers: pa.StructArray) -> None:
+        self._streams = {stream.name: stream for stream in streams}
+        self._kind = "key" if query.top is not None and query.top.semantics == "STREAMS_EXCLUSIVE" else "rule"
+        self._answers = answers
+
+    def rows(self, former: I64) -> Iterator[list[Letter]]:
+        """Rows that a window at the instant ``former`` cannot have reported."""
+        lists = self._answers.field("broken")
+        rows, window = lists.flatten(), np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
+        if not len(rows):
+            return
+        fresh = np.flatnonzero(_fresh(rows, window, former[window]))
+        found: dict[int, list[Letter]] = {}
+        for row, number in zip(rows.take(pa.array(fresh)).to_pylist(), window[fresh].tolist()):
+            stream = self._stream(row["r"], row.get("u"))
+            reason = f"{self._name(row['r'], row.get('u'))} {REASON}"
+            found.setdefault(number, []).append((stream.name.lower(), reason, row_text(stream, row), row["t"]))
+        yield from found.values()
+
+    def unseen(self, instants: I64) -> Iterator[Letter]:
+        """Rules whose rows nobody kept."""
+        lists = self._answers.field("unseen")
+        window = np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
+        for rule, number in zip(lists.flatten().to_pylist(), window.tolist()):
+            stream = self._stream(rule["r"], None)
+            own = stream.name if len(self._streams) > 1 and self._kind == "rule" else None
+            more = f"{rule['n']} of its rows were no candidates and are not kept"
+            reason = f"{self._name(rule['r'], own)} {REASON}; {more}"
+            yield stream.name.lower(), reason, None, int(instants[number])
+
+    def _stream(self, label: str, named: str | None) -> Stream:
+        """The stream of a row; of a rule nobody kept, as its label begins where streams are united."""
+        if named is None and len(self._streams) > 1 and self._kind == "rule":
+            named = next((name for name in self._streams if label.startswith(f"{name}:")), None)
+        return self._streams[named] if named is not None else next(iter(self._streams.values()))
+
+    def _name(self, label: str, named: str | None) -> str:
+        return f'{self._kind} "{label.removeprefix(f"{named}:") if self._kind == "rule" else label}"'
+
+
+def _unseen_rule(reason: str) -> str:
+    """The part of the reason that names the rule, whatever number of rows follows."""
+    return reason.partition(REASON)[0]
 
 
 def _fresh(rows: pa.StructArray, window: I64, former: I64) -> NDArray[np.bool_]:
@@ -99,25 +161,3 @@ def _fresh(rows: pa.StructArray, window: I64, former: I64) -> NDArray[np.bool_]:
     mass = np.bincount(which, np.where(old, rows.field("p").to_numpy(), 0.0))
     fresh: NDArray[np.bool_] = ~old | (mass <= 1 + SLACK)[which]
     return fresh
-
-
-def _texts(streams: Sequence[Stream], rows: pa.StructArray) -> list[tuple[str, str, str, Micros]]:
-    """For each row itself as JSON, its stream, the reason and its event time; of united streams what they share."""
-    first = streams[0]
-    ties = [column for column in common_columns(streams) if column.name != first.event_time]
-    named = {stream.name: stream for stream in streams}
-    found = []
-    for row in rows.to_pylist():
-        stream, label = named[row.get("u", first.name)], row["r"].removeprefix(f"{row.get('u')}:")
-        declared = {f: row[f"tie{i}"] for i, f in enumerate(c.name for c in ties) if _given(stream, f)}
-        if _given(stream, stream.event_time):
-            declared = {stream.event_time: iso(row["t"]), **declared}
-        text = orjson.dumps(declared, default=str).decode()
-        found.append((text, stream.name.lower(), f'rule "{label}" {REASON}', row["t"]))
-    return found
-
-
-def _given(stream: Stream, name: str) -> bool:
-    """Whether rows come with this column; others are derived from them."""
-    column = stream.column(name)
-    return column is not None and column.derived is None

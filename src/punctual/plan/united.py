@@ -3,7 +3,7 @@
 What all of them declare under one name and type can be named in expressions. What a row means to a ranking (its
 probability, its rule, its key) each stream declares under a name of its own: expressions over united streams write
 ``PROBABILITY``, ``RULE`` and ``KEY``, columns that :func:`own_meanings` gives to the rows of each stream, and
-``STREAM`` for where a row comes from.
+``STREAM`` and ``ROW`` for where a row comes from, and as what: its values as texts, in declared order.
 
 The same label in two streams is two rules: nobody promised that their rows exclude each other. The same key is one key.
 """
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from punctual.plan.relation import Column, Stream, find_column, quoted
 
-PROBABILITY, RULE, KEY, STREAM = "`<probability>`", "`<rule>`", "`<key>`", "`<stream>`"
-MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING"}
+PROBABILITY, RULE, KEY, STREAM, ROW = "`<probability>`", "`<rule>`", "`<key>`", "`<stream>`", "`<row>`"
+MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING", ROW: "ARRAY<STRING>"}
 """The columns that united streams have besides, and their types."""
 
 
@@ -31,7 +31,7 @@ def common_columns(streams: Sequence[Stream]) -> tuple[Column, ...]:
 
 
 def own_meanings(stream: Stream) -> dict[str, str]:
-    """What ``PROBABILITY``, ``RULE``, ``KEY`` and ``STREAM`` are of a row of this stream, over its columns.
+    """What ``PROBABILITY``, ``RULE``, ``KEY``, ``STREAM`` and ``ROW`` are of a row of this stream, over its columns.
 
     >>> from punctual.plan.source import FeedSource
     >>> gates = Stream("gates", (Column("t", "TIMESTAMP"),), "t", 0, FeedSource(), rule="car")
@@ -40,8 +40,15 @@ def own_meanings(stream: Stream) -> dict[str, str]:
     """
     probability = "NULL" if stream.probability is None else quoted(stream.probability)
     rule = "NULL" if stream.rule is None else f"concat('{stream.name}:', CAST({quoted(stream.rule)} AS STRING))"
-    values = {PROBABILITY: probability, RULE: rule, KEY: key_of(stream), STREAM: f"'{stream.name}'"}
+    row = ", ".join(f"CAST({quoted(column.name)} AS STRING)" for column in given_columns(stream))
+    meanings = {PROBABILITY: probability, RULE: rule, KEY: key_of(stream)}
+    values = {**meanings, STREAM: f"'{stream.name}'", ROW: f"array({row})"}
     return {name: f"CAST({value} AS {MEANINGS[name]})" for name, value in values.items()}
+
+
+def given_columns(stream: Stream) -> tuple[Column, ...]:
+    """The columns that rows come with; the others are derived from these."""
+    return tuple(column for column in stream.columns if column.derived is None)
 
 
 def key_of(stream: Stream) -> str:

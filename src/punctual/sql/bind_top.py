@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from punctual.errors import BindError
 from punctual.plan.query import Aggregate, Output, Predicate, Top
 from punctual.plan.relation import Stream, quoted
-from punctual.plan.united import KEY, PROBABILITY, RULE, STREAM, common_columns, key_of
+from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, common_columns, key_of
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Expression
@@ -63,7 +63,7 @@ def bind_top(
     rule = key if syntax.exclusive else rule
     by = row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)
     ranked = [("s", by), ("p", f"CAST({probability} AS DOUBLE)"), ("r", f"CAST({rule} AS STRING)")]
-    kept = [*ranked, ("u", STREAM)] if len(streams) > 1 else list(ranked)
+    kept = [*ranked, ("u", STREAM), ("w", ROW)] if len(streams) > 1 else list(ranked)
     there = _kept_anyway(streams)
     key_field = ""
     if syntax.streams:

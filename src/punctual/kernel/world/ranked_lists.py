@@ -4,8 +4,8 @@ Model
 -----
 A window is a list of rows in rank order, and of rules whose rows were dropped from it because they cannot be among the
 k best (``gone``: label, mass, number of rows). A rule is judged within the window, dropped rows included: where its
-mass exceeds 1 its rows are left out of the answer and counted (``rejected``); those that are still there are told to
-one asker (``broken``).
+mass exceeds 1 its rows are left out of the answer and counted (``rejected``). Those that are still there are told to
+one asker (``broken``), and of the others the rule and how many they are (``unseen``).
 
 Rows were dropped as if their panes' rules held. A rule that breaks takes away at most one of the rows above, so
 dropping for ``k + spare`` ranks leaves answers as they are while no more than ``spare`` rules break; beyond, where
@@ -61,10 +61,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A window's rows whose rules hold, those that break, how many break in all, and whether too many rules do."""
+    """A window's rows whose rules hold, those that break, the rules of dropped ones that do, how many rows that are in
+    all, and whether too many rules break."""
 
     places: I64
     broken: I64
+    unseen: I64
     rejected: int
     short: bool
 
@@ -79,6 +81,7 @@ class RankedLists:
     rule: I64 | None
     keys: I64 | None
     gone_bounds: list[int]
+    gone: pa.StructArray
     gone_rule: I64
     gone_mass: F64
     gone_rows: I64
@@ -91,7 +94,7 @@ class RankedLists:
         items, gone = state["rows"].flatten(), state["gone"].flatten()
         fields = {field.name: column for field, column in zip(items.type, items.flatten())}
         rule, gone_rule = None, np.zeros(0, np.int64)
-        if fields["r"].null_count < len(items):
+        if fields["r"].null_count < len(items) or len(gone):
             labels = numbered(pa.concat_arrays([fields["r"], gone.field("r").cast(fields["r"].type)]))
             rule, gone_rule = labels[: len(items)], labels[len(items) :]
         named = sorted({ranking.key for ranking in rankings if ranking.key})
@@ -104,6 +107,7 @@ class RankedLists:
             rule,
             numbered(fields[named[0]]) if named and named[0] in fields else None,
             _bounds(state["gone"]),
+            gone,
             gone_rule,
             gone.field("p").to_numpy(zero_copy_only=False),
             gone.field("n").to_numpy(zero_copy_only=False),
@@ -116,18 +120,18 @@ class RankedLists:
         begin, end = self.bounds[row], self.bounds[row + 1]
         places = np.arange(begin, end)
         if self.rule is None:
-            return Judged(places, places[:0], 0, short=False)
+            return Judged(places, NOWHERE, NOWHERE, 0, short=False)
         gone = slice(self.gone_bounds[row], self.gone_bounds[row + 1])
         rule, prob = self.rule[begin:end], self.prob[begin:end]
         if gone.start < gone.stop:
             rule, prob = np.append(rule, self.gone_rule[gone]), np.append(prob, self.gone_mass[gone])
         overfull = overfull_rows(prob, rule)
         if not overfull.any():
-            return Judged(places, places[:0], 0, short=False)
-        here = overfull[: places.size]
-        rejected = int(here.sum()) + int(self.gone_rows[gone][overfull[places.size :]].sum())
+            return Judged(places, NOWHERE, NOWHERE, 0, short=False)
+        here, unseen = overfull[: places.size], gone.start + np.flatnonzero(overfull[places.size :])
+        rejected = int(here.sum()) + int(self.gone_rows[unseen].sum())
         short = bool(self.dropped[row]) and np.unique(rule[: places.size][here]).size > self.spare
-        return Judged(places[~here], places[here], rejected, short)
+        return Judged(places[~here], places[here], unseen, rejected, short)
 
     def rank(self, places: I64, rankings: Sequence[Ranking]) -> list[Ranked]:
         """All rankings of these rows, at the least of their tail cuts: one walk serves those who asked for less."""
@@ -157,12 +161,13 @@ class RankedLists:
             "rejected": pa.array([one.rejected for one in windows], pa.int64()),
             "short": pa.array([one.short for one in windows], pa.bool_()),
             "broken": _listed([NOWHERE] * len(windows), self.as_they_are(NOWHERE)),
+            "unseen": _listed([NOWHERE] * len(windows), self.gone.slice(0, 0)),
         }
 
     def as_they_are(self, places: I64) -> pa.StructArray:
         """Rows with their declared columns, and where they come from if streams are united."""
         at = pa.array(places)
-        names = [name for name in self.fields if name in ("t", "p", "r", "u") or name.startswith("tie")]
+        names = [name for name in self.fields if name in ("t", "p", "r", "u", "w") or name.startswith("tie")]
         return pa.StructArray.from_arrays([self.fields[name].take(at) for name in names], names=names)
 
 
@@ -173,11 +178,13 @@ class _Answers:
     chosen: list[I64] = field(default_factory=list)
     values: list[F64] = field(default_factory=list)
     broken: list[I64] = field(default_factory=list)
+    unseen: list[I64] = field(default_factory=list)
 
     def add(self, window: Judged, answer: Ranked, *, first: bool) -> None:
         self.chosen.append(window.places[answer.index])
         self.values.append(answer.value)
         self.broken.append(window.broken if first else NOWHERE)
+        self.unseen.append(window.unseen if first else NOWHERE)
 
     def finished(self, columns: list[pa.Array], said: dict[str, pa.Array]) -> pa.StructArray:
         """A struct for each window, whose rows have these columns."""
@@ -219,6 +226,8 @@ def rank_lists(
             said = about[asked.tobytes()] = lists.said([windows[row] for row in asked.tolist()])
         if any(places.size for places in one.broken):
             said = said | {"broken": _listed(one.broken, lists.as_they_are(np.concatenate(one.broken)))}
+        if any(places.size for places in one.unseen):
+            said = said | {"unseen": _listed(one.unseen, lists.gone.take(pa.array(np.concatenate(one.unseen))))}
         finished.append((one.finished(columns, said), None))
     return finished
 

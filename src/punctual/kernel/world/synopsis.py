@@ -8,12 +8,13 @@ With a ``k`` only candidates stay (:mod:`punctual.kernel.world.candidates`): no 
 by more than 1e-18, and a ranking cuts everything below that anyway. Without one (expected ranks, U-topk) all stay.
 
 State: ``rows``, a list of structs with ``t`` (event time), ``s``, ``p``, ``r`` (score, probability, rule), ``tie0``,
-... (the declared columns) and ``x...`` (what queries select besides); ``dropped``, how many rows were no candidates;
-``gone``, the rules of those (label, mass, rows).
+... (the declared columns), ``x...`` (what queries select besides) and, of united streams, ``u`` and ``w`` (where a row
+comes from, and as what); ``dropped``, how many rows were no candidates; ``gone``, the rules of those (label, mass,
+rows).
 
 A rule is judged within a window, by all of its rows (:mod:`punctual.kernel.world.ranked_lists`). Whether it will break
 is not known when a pane is cut, so where there are rules panes keep candidates for twice as many ranks, which lets up
-to k of them break; a rule that breaks within the pane pushes nobody out.
+to k of them break; a rule that breaks within the pane pushes nobody out, and its rows stay to be shown.
 
 Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
 """
@@ -43,6 +44,8 @@ WORTH_CUTTING = 4
 SPARED = 2
 """With rules, candidates are kept for so many times k ranks."""
 FIRST = ("t", "s", "p", "r")
+NO_KEYS = (*FIRST, "w")
+"""Fields that rank rows by themselves, or not at all: ``w`` repeats others as texts."""
 UNKNOWN = pa.struct([("s", pa.float64()), ("p", pa.float64()), ("r", pa.string())])
 
 
@@ -120,7 +123,7 @@ class WorldRows:
         """Sort keys, the last one first, as ``lexsort`` wants them."""
         fields = dict(zip((field.name for field in items.type), items.flatten()))
         score = ranks(fields["s"])
-        others = [name for name in fields if name not in FIRST]
+        others = [name for name in fields if name not in NO_KEYS]
         keys = [score if self.ascending else -score, ranks(fields["t"]), *(ranks(fields[name]) for name in others)]
         return [*keys, ranks(fields["p"]), ranks(fields["r"])][::-1]
 
@@ -136,14 +139,17 @@ class WorldRows:
         for one in long.tolist():
             begin, end = int(offsets[one]), int(offsets[one + 1])
             counts, own = prob[begin:end] > 0, None
-            if rule is not None:
-                counts &= ~overfull_rows(prob[begin:end], rule[begin:end])
+            overfull = None if rule is None else overfull_rows(prob[begin:end], rule[begin:end])
+            if overfull is not None:
+                counts &= ~overfull
             places = begin + np.flatnonzero(counts)
             if rule is not None:
                 own = pa.array(rule[places], mask=rule[places] < 0)
             stays = candidates(np.arange(places.size, 0, -1), prob[places], own, k=spared * self.k)
             if not stays.all():
                 kept[places[np.argmin(stays)] : end] = False
+            if overfull is not None:
+                kept[begin:end] |= overfull
         return kept
 
 
