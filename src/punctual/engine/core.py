@@ -42,6 +42,8 @@ from punctual.schedule.due import Due, Listed, parts
 
 INSTANTS_A_PART = 100_000
 """A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
+INSTANTS_A_GO = 10_000
+"""A live stream that was silent for long catches up by so many instants, then rows are looked for again."""
 REPLAN_US = 60 * SECOND
 """How often a live engine looks whether its cadence plans still fit what it measures."""
 BATCHES_A_BASE = 64
@@ -344,9 +346,14 @@ class Core:
             return None
         return self._settle(self.store.next_batch(), {}, after, Reduced())
 
-    def releases(self, through: Mapping[str, Micros]) -> bool:
-        """Whether completing the streams so far would release any instant."""
-        return bool(self._due(self._completed(through)))
+    def in_one_go(self, through: Mapping[str, Micros]) -> dict[str, Micros]:
+        """How far streams that are complete so far are completed before others have their turn; nowhere where that
+        would release no instant. Old rows in a live stream may release millions."""
+        dues = [d for _reader, d in self._due(self._completed(through))]
+        if sum(d.most for d in dues) <= INSTANTS_A_GO:
+            return dict(through) if dues else {}
+        _start, stop = next(parts(dues, INSTANTS_A_GO))
+        return {name: min(at, stop) for name, at in through.items()}
 
     def end_of_input(self) -> dict[str, Micros]:
         """Where every stream is complete once there are no more rows."""

@@ -79,9 +79,10 @@ class Loop:
                     if p.accepted != before.get(name, 0):
                         spoke[name] = self.clock.monotonic()
                 quiet = self._quiet(spoke, started)
-                if quiet and self.core.releases(quiet):
-                    settled = self.core.advance(quiet) or settled
-                pause = self.core.options.tick_us
+                now = self.core.in_one_go(quiet) if quiet else {}
+                if now:
+                    settled = self.core.advance(now) or settled
+                pause = self.core.options.tick_us if not now or now == quiet else 0
             if settled is not None:
                 self.progress(settled)
             self._wait(pause - (self.clock.monotonic() - began))

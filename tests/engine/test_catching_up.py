@@ -1,0 +1,55 @@
+"""A live stream of old rows that falls silent: its instants are all answered, and nobody else waits for them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from punctual.clock import SECOND, ManualClock, iso
+from punctual.engine import core
+from punctual.engine.engine import Engine
+from punctual.engine.loop import Loop
+from tests.inprocess.backend import InProcess
+
+START = 1_700_000_000 * SECOND
+GAP, GO = 3_000, 100
+PROGRAM = """
+CREATE STREAM old (t TIMESTAMP EVENT TIME, x INT) FROM FEED;
+CREATE STREAM fresh (t TIMESTAMP EVENT TIME, x INT) FROM FEED;
+CREATE QUERY of_old AS SELECT count(*) AS n FROM old [RANGE 5 SECONDS] PERIOD 1 SECOND;
+CREATE QUERY of_fresh AS SELECT sum(x) AS total FROM fresh [RANGE 5 SECONDS] PERIOD 1 SECOND;
+"""
+
+
+def test_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "INSTANTS_A_GO", GO)
+    clock = ManualClock(START + GAP * SECOND)
+    engine = Engine(str(tmp_path), clock=clock, backend=InProcess, options={"idle": "1 second", "tick": "50 ms"})
+    engine.sql(PROGRAM)
+    with engine:
+        engine.open()
+        engine.feed("old", [(iso(START), 1)])
+        stopping = threading.Event()
+        behind: list[int] = []
+        rounds = 0
+
+        def settled(_one: core.Settled) -> None:
+            nonlocal rounds
+            rounds += 1
+            assert rounds < 500, "it never comes to an end"
+            old = len(engine.answers("of_old"))
+            if rounds == 5:
+                engine.feed("fresh", [(iso(clock.now() + after * SECOND), 7) for after in (1, 3)])
+            if not behind and len(engine.answers("of_fresh")):
+                behind.append(old)
+            if old >= GAP:
+                stopping.set()
+
+        Loop(engine._opened(), threading.RLock(), clock, stopping, settled, lambda: None).live()
+        at = engine.answers("of_old")["at"]
+        assert behind
+        assert behind[0] < 20 * GO, "the new row was read while the old ones were caught up with"
+        assert (at.diff().dropna().dt.total_seconds() == 1).all()
+        assert engine.answers("of_old")["n"].iloc[:6].tolist() == [1, 1, 1, 1, 1, 0]
