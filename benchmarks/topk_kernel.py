@@ -4,8 +4,8 @@ Three kinds of rows, in rules of one to five:
 
 * *likely*: probabilities uniform, rules scaled to masses up to 1. After a few hundred rows k better ones exist almost
   surely and the pass stops; the published algorithm does not know that;
-* *rare, light*: masses add up to at most k / 2, so that no row may be left out; every rule may be divided out;
-* *rare, certain*: the same with some long rules of masses between 0.5 and 1, which takes the segment tree. The
+* *rare, light*: masses add up to at most k / 2, so that no row may be left out;
+* *rare, certain*: the same with some long rules of masses between 0.5 and 1, where a factor cannot be divided out. The
   published algorithm joins the rows of a rule first, so it has less to do here as well.
 
 The published algorithm is compiled like ours, with the same loop over coefficients in vector instructions. Times are
