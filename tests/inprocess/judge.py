@@ -11,6 +11,7 @@ from punctual.plan.query import Aggregate, WindowQuery
 from punctual.plan.relation import Stream, Table
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Declared, Judged, QueryTypes
+from punctual.runtime.type_rules import refusals
 from tests.reference.duck import duck_text, types_of
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -24,7 +25,7 @@ def judge(
     queries: Sequence[WindowQuery],
     known: Sequence[Stream | Table],
 ) -> Judged:
-    """The types of all queries; what is wrong with one is raised as DuckDB says it."""
+    """The types of all queries, and what does not fit them; what else is wrong is raised as DuckDB says it."""
     every = {r.name.lower(): r for r in (*known, *(d.relation for d in relations))}
     found = {}
     for query in queries:
@@ -34,7 +35,7 @@ def judge(
             known_types = _types(connection, query, every[query.stream.lower()], tables)
             TYPES[query, every[query.stream.lower()], tables] = known_types
         found[query.name] = known_types
-    return Judged(found, ())
+    return Judged(found, tuple(error for query in queries for error in refusals(query, found[query.name])))
 
 
 def _types(
@@ -58,7 +59,11 @@ def _types(
     over = "SELECT * FROM _answer_types"
     outputs = _described(connection, [o.expression for o in query.outputs], over)
     order = _described(connection, [o.expression for o in query.order], over)
-    return QueryTypes(tuple(keys), aggregates, tuple(outputs), tuple(order))
+    conditions = _described(connection, [condition.row for condition in query.row_conditions], rows)
+    having = _described(connection, [query.having], over)[0] if query.having is not None else None
+    return QueryTypes(
+        tuple(keys), aggregates, tuple(outputs), tuple(order), arguments, tuple(conditions), having
+    )
 
 
 def _frame(relation: Stream | Table, prefix: str) -> str:

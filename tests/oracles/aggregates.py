@@ -49,14 +49,14 @@ def total(values: Sequence[Any]) -> Any:
 
 
 def mean(values: Sequence[Any], scale: int | None = None) -> Any:
-    """AVG: the nearest double of the sum over the number; of decimals the exact quotient, half up at ``scale``."""
+    """AVG: the double nearest to the exact quotient; of decimals the exact quotient, half up at ``scale``."""
     if not values:
         return None
     finite, odd = split(values)
     if odd is not None:
         return odd
     if scale is None:
-        return nearest(sum(finite, Fraction(0))) / len(values)
+        return nearest(sum(finite, Fraction(0)) / len(values))
     exact = sum(finite, Fraction(0)) / len(values)
     shifted = abs(exact) * 10**scale
     whole = math.floor(shifted + Fraction(1, 2))

@@ -69,7 +69,7 @@ def test_filters_join_where() -> None:
         f"WHERE kmh < 3 AND abs(lane) = 1 {PERIOD}"
     )
     below, lane = Comparison("`kmh`", "<", (3.0,)), Comparison("`lane`", ">", (2,))
-    upper = Comparison("upper(`sensor`) = 'X'", "=", (1,))
+    upper = Comparison("CAST((upper(`sensor`) = 'X') AS INT)", "=", (1,))
     assert bound.where == Predicate(("abs(`lane`) = 1",), (below,))
     assert [set(a.where.comparisons) for a in bound.aggregates] == [{below, lane, upper}, {below, lane}]
     assert {a.where.opaque for a in bound.aggregates} == {("abs(`lane`) = 1",)}

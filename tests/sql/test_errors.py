@@ -46,10 +46,17 @@ QUERIES: list[tuple[str, str, str]] = [
     ("bind.no-cadence", COUNT, WINDOW),
     ("bind.no-cadence", "SELECT count(*) FROM speed [NOW]", "[NOW]"),
     ("bind.no-score", f"SELECT TOP 2 sensor FROM speed {WINDOW} PERIOD 1 MINUTE", "TOP 2"),
-    ("bind.no-score", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh, lane PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.no-score", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh, lane PERIOD 1 MINUTE", "lane"),
+    *(("parse.syntax", f"SELECT {top} FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "TOP") for top in (
+        "TOP sensor", "TOP -1 sensor", "TOP (3) sensor", "TOP k sensor",
+    )),
+    ("parse.syntax", f"SELECT TOP -1 sensor FROM speed {WINDOW} PERIOD 1 MINUTE", "TOP"),
+    *(("parse.syntax", f"SELECT TOP 2 BY {by}(3) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "(")
+      for by in ("PK", "U_TOPK", "U_KRANKS", "GLOBAL", "EXPECTED_RANK")),
+    ("bind.bad-top", f"SELECT TOP 2 EXCLUSIVE sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "EXCLUSIVE"),
     ("parse.syntax", f"SELECT TOP 0 sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "0"),
-    ("bind.bad-top", f"SELECT TOP 2 BY PT(1.5) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "TOP 2"),
-    ("bind.bad-top", f"SELECT TOP 2 BY PRFE(0) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "TOP 2"),
+    ("bind.bad-top", f"SELECT TOP 2 BY PT(1.5) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "1.5"),
+    ("bind.bad-top", f"SELECT TOP 2 BY PRFE(-1) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "-1"),
     ("parse.syntax", f"SELECT TOP 2 BY PT(0.5D) sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "0.5D"),
     *(("bind.bad-margin", f"SELECT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE {stable}", stable)
       for stable in ("STABLE 0%", "STABLE 0.0 %", "STABLE 100.5%", "STABLE 1e9%", "STABLE 1e999%")),
@@ -76,6 +83,15 @@ QUERIES: list[tuple[str, str, str]] = [
         "java_method('a', 'b')", "try_reflect('a', 'b')", "version()", "current_user()", "current_user", "user()",
         "`rand`()",
     )),
+    *(("bind.makes-rows", f"SELECT {select} FROM speed {WINDOW} {rest} PERIOD 1 MINUTE", call)
+      for call in ("explode(tags)", "`posexplode_outer`(tags)", "EXPLODE_OUTER(tags)", "inline(array(loc))",
+                   "stack(2, lane, lane)", "json_tuple(sensor, 'a')")
+      for select, rest in (
+          (f"{call} AS e, count(*)", f"GROUP BY {call}"), ("count(*)", f"GROUP BY {call}"), (f"sum({call})", ""),
+          ("count(*)", f"WHERE {call} > 1"), (f"count(*) FILTER (WHERE {call} > 1)", ""), (f"{call}, count(*)", ""),
+          ("count(*)", f"HAVING {call} > 1"), ("count(*)", f"ORDER BY {call}"), (f"TOP 2 {call}", "ORDER BY kmh"),
+          ("TOP 2 sensor", f"ORDER BY {call}"), ("count(*)", f"JOIN lanes ON id = {call}"),
+      )),
     ("bind.nested-aggregate", f"SELECT sum(avg(kmh)) FROM speed {WINDOW} PERIOD 1 MINUTE", "avg(kmh)"),
     ("bind.nested-aggregate", f"SELECT sum(kmh) FILTER (WHERE max(kmh) > 3) FROM speed {WINDOW} PERIOD 1 MINUTE",
      "max(kmh)"),
@@ -106,6 +122,10 @@ QUERIES: list[tuple[str, str, str]] = [
 
 PROGRAMS: list[tuple[str, str, str]] = [
     ("parse.syntax", "SELEKT 1", "SELEKT"),
+    ("parse.syntax", "SELECT count(*) FROM speed [RANGE 1 MINUTE] PERIOD 1 MINUTE", "SELECT"),
+    ("bind.makes-rows", "CREATE STREAM s (a TIMESTAMP EVENT TIME, t ARRAY<INT>, b INT AS (explode(t))) FROM FEED",
+     "explode(t)"),
+    ("bind.makes-rows", "CREATE TABLE t (t ARRAY<INT>, b INT AS (explode(t))) FROM FILES 'a.csv'", "explode(t)"),
     ("parse.syntax", "CREATE STREAM s (ts TIMESTAMP EVENT TIME) FROM FEED 3", "3"),
     ("parse.syntax", "CREATE STREAM s (ts TIMESTAMP EVENT TIMES) FROM FEED", "EVENT"),
     ("parse.syntax", "SET tick", "k"),
@@ -169,6 +189,8 @@ NOT_YET: list[tuple[str, str]] = [
     (f"SELECT kmh FROM speed {WINDOW} PERIOD 1 MINUTE", "kmh"),
     (f"SELECT * FROM speed {WINDOW} PERIOD 1 MINUTE", "*"),
     (f"SELECT s.* FROM speed {WINDOW} s PERIOD 1 MINUTE", "s.*"),
+    (f"SELECT DISTINCT TOP 2 sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "DISTINCT"),
+    (f"SELECT TOP 2 DISTINCT sensor FROM speed {WINDOW} ORDER BY kmh PERIOD 1 MINUTE", "DISTINCT"),
     (f"SELECT DISTINCT lane FROM speed {WINDOW} GROUP BY lane PERIOD 1 MINUTE", "DISTINCT"),
     *((f"{COUNT} PERIOD 1 MINUTE {clause}", clause) for clause in (
         "QUALITY CONVEX", "QUALITY (100% => 1, 50% => 0.9, 10% => 0.4)",
@@ -266,6 +288,41 @@ def test_the_example_of_the_language_page() -> None:
         "detail: a top-k over possible worlds ranks rows that may not exist, so each row needs a probability\n"
         "hint: declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY"
     )
+
+
+@pytest.mark.parametrize(("body", "part"), [
+    ("SELECT TOP sensor", "TOP needs k, a whole number"),
+    ("SELECT TOP 2 EXCLUSIVE sensor", "TOP 2 STREAMS EXCLUSIVE"),
+    ("SELECT TOP 2 BY GLOBAL(3) sensor", "GLOBAL takes no numbers"),
+    ("SELECT DISTINCT TOP 2 sensor", "DISTINCT with TOP"),
+    ("SELECT TOP 2 BY PT(1.5) sensor", "BY PT(0.5)"),
+])
+def test_a_mistake_in_top_is_told_alone(body: str, part: str) -> None:
+    text = f"{DECLARED}CREATE QUERY q AS {body} FROM speed {WINDOW} ORDER BY kmh DESC PERIOD 1 MINUTE;"
+    (error,) = errors(text)
+    assert part in error.render()
+
+
+def test_a_second_score_is_told_where_it_stands() -> None:
+    text = f"{DECLARED}CREATE QUERY q AS SELECT TOP 2 lane FROM speed {WINDOW} ORDER BY kmh, lane PERIOD 1 MINUTE;"
+    (error,) = errors(text)
+    assert "add ORDER BY" not in error.render()
+    assert "event time" in (error.detail or "")
+
+
+def test_top_may_be_a_column() -> None:
+    declared = "CREATE STREAM s (ts TIMESTAMP EVENT TIME, top INT, exclusive INT, p DOUBLE PROBABILITY) FROM FEED;"
+    window = "FROM s [RANGE 1 MINUTE]"
+    for body in (
+        f"SELECT top t, count(*) {window} GROUP BY top", f"SELECT top - 1 AS t, count(*) {window} GROUP BY top",
+        f"SELECT TOP 2 exclusive e {window} ORDER BY top",
+    ):
+        assert errors(f"{declared} CREATE QUERY q AS {body} PERIOD 1 MINUTE;") == []
+
+
+def test_a_select_alone_is_told_its_name_is_missing() -> None:
+    (error,) = errors(f"{COUNT} PERIOD 1 MINUTE;")
+    assert "CREATE QUERY name AS SELECT" in (error.hint or "")
 
 
 def test_a_misspelt_clause_is_suggested() -> None:

@@ -39,6 +39,7 @@ from punctual.runtime.backend import Backend, Declared, QueryTypes
 from punctual.runtime.spark import SparkBackend
 from punctual.runtime.store.lock import StateLock
 from punctual.runtime.store.store import Store
+from punctual.runtime.type_rules import with_casts
 from punctual.sql.program import Program, compile_program
 
 Report = Callable[[str], None]
@@ -152,7 +153,7 @@ class Engine:
         assert core is not None
         core.options = parse_options({**catalog.options, **self._options})
         core.tables.declare(catalog.tables)
-        standing = core.stand(catalog, self._types)
+        standing = core.stand(_with_casts(catalog, self._types), self._types)
         intakes = {
             name: intake_for(stream, core.options, core.store.feed_folder(name), live=self._live)
             for name, stream in catalog.streams.items()
@@ -394,6 +395,15 @@ class Engine:
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
+
+
+def _with_casts(catalog: Catalog, types: Mapping[str, QueryTypes]) -> Catalog:
+    """The catalog with each query as it runs: arguments are cast where Spark would cast them."""
+    for query in catalog.queries.values():
+        cast = with_casts(query, types[query.name])
+        if cast is not query:
+            catalog = catalog.with_query(cast)
+    return catalog
 
 
 def connect(state: str | None = None, **arguments: Any) -> Engine:

@@ -51,8 +51,13 @@ def reason(problem: Exception) -> str:
 
     >>> reason(ValueError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\nmore"))
     '[DIVIDE_BY_ZERO] Division by zero.'
+    >>> reason(ValueError("Worker:\\nTraceback (most recent call last):\\n  File ...\\nKeyError: 'x'\\n\\tat java"))
+    "KeyError: 'x'"
     """
     text = str(problem)
+    raised = re.search(r"(?s:.*)Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S[^\n]*)", text)
+    if raised is not None:
+        return raised.group(1).strip()[:REASON_LENGTH]
     found = re.search(r"\[[A-Z][A-Z_.]+\] [^\n]*", text)
     causes = re.findall(r"Caused by: (?:[\w.$]+: )?([^\n]+)", text)
     line = found.group(0) if found else (causes[-1] if causes else text.split("\n", 1)[0])

@@ -47,7 +47,9 @@ def row_pieces(query: WindowQuery) -> list[tuple[Place, WindowQuery]]:
         alone = replace(aggregate, where=Predicate(comparisons=own))
         pieces.append((Place(aggregate.function, aggregate.span), replace(bare, aggregates=(alone,))))
     if query.where != Predicate():
-        pieces.append((Place("WHERE"), replace(bare, where=query.where)))
+        spans = [condition.span for condition in query.conditions if condition.span is not None]
+        here = Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None
+        pieces.append((Place("WHERE", here), replace(bare, where=query.where)))
     return pieces
 
 

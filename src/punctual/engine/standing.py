@@ -69,14 +69,18 @@ def query_key(query: WindowQuery) -> str:
         query,
         text="",
         span=None,
+        conditions=(),
         having_span=None,
         keys=tuple(replace(k, span=None) for k in query.keys),
-        aggregates=tuple(replace(a, span=None) for a in query.aggregates),
+        aggregates=tuple(replace(a, conditions=(), span=None) for a in query.aggregates),
         outputs=tuple(replace(o, span=None) for o in query.outputs),
         order=tuple(replace(o, span=None) for o in query.order),
+        top=None if query.top is None else replace(query.top, score_span=None),
     )
     # A query that ranks and unites nothing has the key that it had before there was either: states go on.
-    meaning = repr(bare).replace(", top=None", "").replace(", united=()", "")
+    meaning = repr(bare)
+    for nothing in (", top=None", ", united=()", ", score_span=None", ", conditions=()"):
+        meaning = meaning.replace(nothing, "")
     return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
 
 

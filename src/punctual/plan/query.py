@@ -24,9 +24,9 @@ Constant = int | float | str
 class Comparison:
     """A declared column against constants, of a type pair that the kernel compares as Spark does.
 
-    ``column`` is a row expression that is one column. Integers are compared with integers (a fraction was
-    rounded to the equivalent integer bound), FLOAT and DOUBLE with floats, STRING with strings by = and IN only.
-    ``values`` has one constant, or several for ``in``.
+    ``column`` is a row expression that is one column, or the truth of a condition. Integers are compared with integers
+    (a fraction was rounded to the equivalent integer bound), FLOAT and DOUBLE with floats, STRING with strings by = and
+    IN only. ``values`` has one constant, or several for ``in``.
     """
 
     column: str
@@ -49,6 +49,19 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A conjunct of WHERE or FILTER that Spark has to judge: a row expression, and its place in the program."""
+
+    row: str
+    span: Span | None = None
+
+    @property
+    def truth(self) -> str:
+        """The row expression that is 1 where the condition holds, and 0 or NULL elsewhere."""
+        return f"CAST(({self.row}) AS INT)"
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """Enrichment of a row by a static table: ``row_expression = table_column`` for every pair."""
 
@@ -64,7 +77,8 @@ class Aggregate:
 
     ``function`` is a name of ``plan.functions.FUNCTIONS``; ``argument`` is None for ``count(*)``;
     ``parameters`` are constants after the argument (percentages, accuracy), ``ignore_nulls`` is for first and last;
-    ``where`` is the query's WHERE together with the call's FILTER; ``span`` is its place in the program.
+    ``where`` is the query's WHERE together with the call's FILTER; ``conditions`` are those of the FILTER that are in
+    it by their truth; ``span`` is its place in the program.
     """
 
     function: str
@@ -73,6 +87,7 @@ class Aggregate:
     distinct: bool = False
     ignore_nulls: bool = False
     where: Predicate = Predicate()
+    conditions: tuple[Condition, ...] = ()
     span: Span | None = None
 
 
@@ -141,6 +156,7 @@ class Top:
     parameters: tuple[float, ...] = ()
     ascending: bool = False
     margin: float = 0.0
+    score_span: Span | None = None
 
     @property
     def whole(self) -> bool:
@@ -160,7 +176,8 @@ class WindowQuery:
     """Aggregates over one windowed stream, or several that are united, enriched by static tables.
 
     ``united`` are the further streams of a UNION ALL (see :mod:`punctual.plan.united`). ``where`` is the WHERE alone
-    (it decides which groups exist). ``text`` is the statement as written, ``span`` its place.
+    (it decides which groups exist), ``conditions`` its opaque parts with their places. ``text`` is the statement as
+    written, ``span`` its place.
     """
 
     name: str
@@ -172,6 +189,7 @@ class WindowQuery:
     outputs: tuple[Output, ...]
     joins: tuple[Join, ...] = ()
     where: Predicate = Predicate()
+    conditions: tuple[Condition, ...] = ()
     having: str | None = None
     having_span: Span | None = None
     order: tuple[Order, ...] = ()
@@ -186,3 +204,8 @@ class WindowQuery:
     def streams(self) -> tuple[str, ...]:
         """Every stream that it reads."""
         return (self.stream, *self.united)
+
+    @property
+    def row_conditions(self) -> tuple[Condition, ...]:
+        """What WHERE and FILTERs leave to Spark."""
+        return (*self.conditions, *(c for aggregate in self.aggregates for c in aggregate.conditions))

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import TOP
@@ -22,6 +22,7 @@ from punctual.plan.query import Aggregate, WindowQuery
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Declared, Judged, QueryTypes
+from punctual.runtime.type_rules import refusals
 
 CODES = {
     "UNRESOLVED_ROUTINE": "bind.unknown-function",
@@ -94,8 +95,13 @@ def judge(
         try:
             schema = spark.sql(str(whole)).schema
         except AnalysisException as refusal:
-            at, error = _refusal(refusal, items, offsets)
-            errors.append(error)
+            contexts = refusal.getQueryContext() or []
+            start = contexts[0].startIndex() if contexts else -1
+            at = max((i for i, offset in enumerate(offsets) if offset <= start), default=-1)
+            if at < 0:  # the analyzer does not say where: whoever is refused alone with the same words
+                said = str(refusal.getMessage())
+                at = next((i for i, item in enumerate(items) if _said(spark, item[2]) == said), 0)
+            errors.append(_refusal(refusal, items[at], start - offsets[at]))
             failed = items.pop(at)[0]
             # What reads a refused relation would only repeat the same complaint.
             name = failed.removeprefix("r:")
@@ -105,7 +111,18 @@ def judge(
             continue
         types = {key: schema[f"i{number}"].dataType for number, (key, _s, _t) in enumerate(items)}
         break
-    return Judged(_collect(queries, shapes, frames, types), tuple(errors))
+    found: dict[str, QueryTypes] = {}
+    for query in queries:
+        struct = types.get(shapes[str(_query_text(query, frames))])
+        if struct is None:
+            continue
+        try:
+            found[query.name] = _types(query, struct)
+        except BindError as error:
+            errors.append(error)
+        else:
+            errors += refusals(query, found[query.name])
+    return Judged(found, tuple(errors))
 
 
 def _nullable(data_type: pa.DataType) -> pa.DataType:
@@ -123,22 +140,33 @@ def _relations(query: WindowQuery) -> set[str]:
     return {*(name.lower() for name in query.streams), *(join.table.lower() for join in query.joins)}
 
 
-def _collect(
-    queries: Sequence[WindowQuery], shapes: dict[str, str], frames: dict[str, _Frame], types: dict[str, StructType]
-) -> dict[str, QueryTypes]:
-    found = {}
-    for query in queries:
-        struct = types.get(shapes[str(_query_text(query, frames))])
-        if struct is None:
-            continue
-        of = {f.name: _nullable(to_arrow_type(f.dataType, timezone="UTC")) for f in struct.fields}
-        found[query.name] = QueryTypes(
-            tuple(of[f"k{i}"] for i in range(len(query.keys))),
-            tuple(of[f"a{i}"] for i in range(len(query.aggregates))),
-            tuple(of[f"o{i}"] for i in range(len(query.outputs))),
-            tuple(of[f"s{i}"] for i in range(len(query.order))),
-        )
-    return found
+def _types(query: WindowQuery, struct: StructType) -> QueryTypes:
+    def several(letter: str, spans: Sequence[Span | None]) -> tuple[pa.DataType, ...]:
+        return tuple(_arrow(struct[f"{letter}{i}"].dataType, span) for i, span in enumerate(spans))
+
+    arguments = tuple(
+        None if one.argument is None else _arrow(struct[f"x{i}"].dataType, one.span)
+        for i, one in enumerate(query.aggregates)
+    )
+    return QueryTypes(
+        several("k", [key.span for key in query.keys]),
+        several("a", [one.span for one in query.aggregates]),
+        several("o", [output.span for output in query.outputs]),
+        several("s", [order.span for order in query.order]),
+        arguments,
+        several("c", [condition.span for condition in query.row_conditions]),
+        None if query.having is None else _arrow(struct["h"].dataType, query.having_span),
+    )
+
+
+def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
+    try:
+        return _nullable(to_arrow_type(kind, timezone="UTC"))
+    except PySparkTypeError:
+        raise BindError(
+            "bind.bad-type", f"values of type {kind.simpleString().upper()} are not supported", span=span,
+            hint="cast it to a type that a column can have, for example: CAST(... AS STRING)",
+        ) from None
 
 
 def _frame(relation: Stream | Table) -> _Frame:
@@ -170,15 +198,18 @@ def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
     for number, aggregate in enumerate(query.aggregates):
         inner.add(", " if names else "").add(call(aggregate), aggregate.span).add(f" AS `a{number}`")
         names.append(f"`a{number}`")
+        if aggregate.argument is not None:
+            inner.add(f", any_value({aggregate.argument}) AS `x{number}`", aggregate.span)
+            names.append(f"`x{number}`")
+    for number, condition in enumerate(query.row_conditions):
+        inner.add(", " if names else "").add(f"any_value({condition.row})", condition.span).add(f" AS `c{number}`")
+        names.append(f"`c{number}`")
     inner.add(f" FROM ({_rows(query, frames)})")
     for join in query.joins:
         frame = frames[join.table.lower()]
         columns = ", ".join(f"`{name}` AS `{join.alias}.{name}`" for name in frame.columns)
         inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
         inner.add(" AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on), query.span)
-    conditions = list(query.where.opaque)
-    if conditions:
-        inner.add(" WHERE ").add(" AND ".join(f"({c})" for c in conditions), query.span)
     if query.keys:
         inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(query.keys))))
     text = _Text().add("SELECT struct(" + ", ".join(names))
@@ -186,14 +217,13 @@ def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
         text.add(", " if names or number else "").add(f"({output.expression})", output.span).add(f" AS o{number}")
     for number, order in enumerate(query.order):
         text.add(", ").add(f"({order.expression})", order.span).add(f" AS s{number}")
+    if query.having is not None:
+        text.add(", ").add(f"({query.having})", query.having_span).add(" AS h")
     text.add(") FROM (SELECT *, TIMESTAMP'1970-01-01' AS at FROM (")
     shift = text.length
     text.add(str(inner))
     text.places += [(a + shift, b + shift, span) for a, b, span in inner.places]
-    text.add("))")
-    if query.having is not None:
-        text.add(" WHERE ").add(f"({query.having})", query.having_span)
-    return text
+    return text.add("))")
 
 
 def _rows(query: WindowQuery, frames: dict[str, _Frame]) -> str:
@@ -220,15 +250,21 @@ def call(aggregate: Aggregate) -> str:
     return f"{aggregate.function}({distinct}{', '.join(arguments)})"
 
 
-def _refusal(
-    refusal: AnalysisException, items: Sequence[tuple[str, Span | None, _Text]], offsets: Sequence[int]
-) -> tuple[int, PunctualError]:
+def _said(spark: SparkSession, text: _Text) -> str | None:
+    """What the analyzer says against one item alone, None where it says nothing."""
+    try:
+        spark.sql(str(text))
+    except AnalysisException as refusal:
+        return str(refusal.getMessage())
+    return None
+
+
+def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, _Text], start: int) -> PunctualError:
+    """Our error for one of Spark's, at a place of the item's text."""
     condition = refusal.getCondition() or ""
     contexts = refusal.getQueryContext() or []
-    start = contexts[0].startIndex() if contexts else -1
-    at = max((i for i, offset in enumerate(offsets) if offset <= start), default=0)
-    _key, statement, text = items[at]
-    span = text.place(start - offsets[at]) or statement
+    _key, statement, text = item
+    span = text.place(start) or statement
     message = refusal.getMessage() or str(refusal)
     fact = message.split("] ", 1)[-1].split(" SQLSTATE")[0].split("\n")[0].strip().rstrip(".")
     if condition.startswith("UNRESOLVED_ROUTINE"):
@@ -236,7 +272,7 @@ def _refusal(
         fact = f'there is no function "{named}"'
     code = next((ours for theirs, ours in CODES.items() if condition.startswith(theirs)), "bind.refused-by-spark")
     fragment = contexts[0].fragment() if contexts else None
-    return at, BindError(
+    return BindError(
         code,
         fact[:1].lower() + fact[1:],
         span=span,

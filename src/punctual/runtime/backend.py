@@ -22,12 +22,18 @@ from punctual.runtime.operators.shards import AnswerShards
 
 @dataclass(frozen=True, slots=True)
 class QueryTypes:
-    """The types that Spark gives to a query's keys, aggregates, outputs and sort expressions."""
+    """The types that Spark gives to a query's keys, aggregates, outputs and sort expressions, and to what it reads.
+
+    ``arguments`` are those of the aggregates (None for ``count(*)``), ``conditions`` those of its row conditions.
+    """
 
     keys: tuple[pa.DataType, ...]
     aggregates: tuple[pa.DataType, ...]
     outputs: tuple[pa.DataType, ...]
     order: tuple[pa.DataType, ...]
+    arguments: tuple[pa.DataType | None, ...]
+    conditions: tuple[pa.DataType, ...] = ()
+    having: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)

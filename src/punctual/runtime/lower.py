@@ -9,7 +9,6 @@ Every expression is computed once a branch, however many units name it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +17,7 @@ from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
 from punctual.plan.query import Join
 from punctual.plan.relation import Stream
-from punctual.plan.shared import BandColumn, Unit, UnitSynopsis
+from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.united import common_columns, own_meanings
 
 
@@ -88,16 +87,11 @@ def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
     return UnitSpec(
         keys=tuple(columns.name(key) for key in unit.keys),
         mask=columns.name(" AND ".join(mask)) if mask else None,
-        bands=tuple(Band(columns.name(_band_expression(band)), band.kind, band.cuts) for band in unit.bands),
+        bands=tuple(Band(columns.name(band.column), band.kind, band.cuts) for band in unit.bands),
         progressions=progressions_for(unit.windows),
         synopses=tuple(_synopsis(synopsis, columns) for synopsis in unit.synopses),
         ties=ties,
     )
-
-
-def _band_expression(band: BandColumn) -> str:
-    plain = re.fullmatch(r"`[^`]+`", band.column) is not None
-    return band.column if plain else f"CAST(({band.column}) AS INT)"
 
 
 def _synopsis(synopsis: UnitSynopsis, columns: _Columns) -> SynopsisSpec:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from punctual.errors import BindError, Span
 from punctual.plan.functions import FUNCTIONS, canonical
-from punctual.plan.query import Aggregate, Constant, Predicate
+from punctual.plan.query import Aggregate, Condition, Constant, Predicate
 from punctual.sql.bind_predicate import bind_filter
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Call, Expression, split_commas
@@ -29,14 +29,16 @@ def bind_aggregate(
             _check_names(expression.part(first, end), scope, problems)
         problems.add(refusal)
         return None
+    conditions: tuple[Condition, ...] = ()
     if call.where is not None:
-        where = where & bind_filter(expression.part(*call.where), scope, problems)
+        own, conditions = bind_filter(expression.part(*call.where), scope, problems)
+        where = where & own
     aggregate = None
     with problems.part():
         aggregate = _aggregate(expression, call, scope, problems)
     if aggregate is None or len(problems.errors) > before:
         return None
-    return replace(aggregate, where=where)
+    return replace(aggregate, where=where, conditions=conditions)
 
 
 def _aggregate(expression: Expression, call: Call, scope: Scope, problems: Problems) -> Aggregate:
@@ -56,7 +58,7 @@ def _aggregate(expression: Expression, call: Call, scope: Scope, problems: Probl
     if call.distinct and function.distinct is None:
         raise not_yet(f"{call.name}(DISTINCT ...)", span)
     if name == "count" and len(arguments) > 1:
-        raise not_yet("count of several columns", span, "count one expression, or struct(a, b)")
+        raise not_yet("count of several columns", span, "count one expression: count(DISTINCT concat(a, '/', b))")
     fewest, most = function.parameters
     given = len(arguments) - 1
     if not fewest <= given <= most:

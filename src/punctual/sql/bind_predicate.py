@@ -14,7 +14,7 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from punctual.plan.query import Comparison, Constant, Operator, Predicate
+from punctual.plan.query import Comparison, Condition, Constant, Operator, Predicate
 from punctual.sql.bind_row import row_pieces
 from punctual.sql.expression import Expression, matching
 from punctual.sql.pieces import render
@@ -44,28 +44,37 @@ def conjuncts(expression: Expression) -> list[Expression]:
     return [part for first, end in bounds for part in conjuncts(expression.part(first, end))]
 
 
-def bind_predicate(parts: list[Expression], scope: Scope, problems: Problems) -> Predicate:
-    """WHERE: comparisons, and opaque conditions as row expressions."""
-    opaque: list[str] = []
+def bind_predicate(
+    parts: list[Expression], scope: Scope, problems: Problems
+) -> tuple[Predicate, tuple[Condition, ...]]:
+    """WHERE: comparisons, and opaque conditions as row expressions; the latter with their places."""
+    comparisons, conditions = _split(parts, scope, "WHERE", problems)
+    opaque = tuple(condition.row for condition in conditions)
+    return Predicate(opaque, comparisons) & Predicate(), conditions
+
+
+def bind_filter(
+    expression: Expression, scope: Scope, problems: Problems
+) -> tuple[Predicate, tuple[Condition, ...]]:
+    """FILTER: comparisons only; a condition that is none becomes one on its own truth."""
+    comparisons, conditions = _split(conjuncts(expression), scope, "FILTER", problems)
+    truths = tuple(Comparison(condition.truth, "=", (1,)) for condition in conditions)
+    return Predicate((), (*comparisons, *truths)) & Predicate(), conditions
+
+
+def _split(
+    parts: list[Expression], scope: Scope, place: str, problems: Problems
+) -> tuple[tuple[Comparison, ...], tuple[Condition, ...]]:
     found: list[Comparison] = []
+    conditions: list[Condition] = []
     for part in parts:
         comparisons = kernel_comparisons(part, scope)
-        row = _condition(part, scope, "WHERE", problems)
+        row = _condition(part, scope, place, problems)
         if comparisons is None:
-            opaque.append(row)
+            conditions.append(Condition(row, part.span))
         else:
             found += comparisons
-    return Predicate(tuple(opaque), tuple(found)) & Predicate()
-
-
-def bind_filter(expression: Expression, scope: Scope, problems: Problems) -> Predicate:
-    """FILTER: comparisons only; a condition that is none becomes one on its own truth."""
-    found: list[Comparison] = []
-    for part in conjuncts(expression):
-        comparisons = kernel_comparisons(part, scope)
-        row = _condition(part, scope, "FILTER", problems)
-        found += [Comparison(row, "=", (1,))] if comparisons is None else comparisons
-    return Predicate((), tuple(found)) & Predicate()
+    return tuple(found), tuple(conditions)
 
 
 def kernel_comparisons(part: Expression, scope: Scope) -> list[Comparison] | None:

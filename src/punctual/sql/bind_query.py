@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.catalog import Catalog
-from punctual.errors import BindError, Span
+from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.query import Join, Key, Order, Output, WindowQuery
 from punctual.sql.bind_answer import AnswerBinder, output_name, reference_of
 from punctual.sql.bind_cadence import bind_cadence, bind_range
@@ -22,6 +22,7 @@ from punctual.sql.bind_top import bind_top
 from punctual.sql.bound import CreateQuery
 from punctual.sql.expression import Expression
 from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.parse_query import missing_k
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
@@ -42,13 +43,17 @@ def bind_query(
     _refuse_other_selects(select, catalog, failed, problems)
     if not bound.complete:
         return None
+    misread = _misread_top(select, bound.scope)
+    if misread is not None:
+        problems.add(misread)
+        return None
     parts = conjuncts(select.where) if select.where is not None else []
     joins: tuple[Join, ...] = ()
     if not bound.streams:
         problems.not_yet("a query without a stream", select.sources[0].span)
     elif bound.as_one:
         joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
-    where = bind_predicate(parts, bound.scope, problems)
+    where, conditions = bind_predicate(parts, bound.scope, problems)
     ranks = select.top is not None and bound.as_one and not any(item.syntax.model for item in bound.streams)
     if not ranks and (any(item.syntax.model for item in bound.streams) or not _aggregates(select)):
         _refuse_rows(select, bound, problems)
@@ -65,7 +70,7 @@ def bind_query(
         top, aggregate, columns = ranking
         query = WindowQuery(
             syntax.name.text, streams[0].name, range_us, cadence, keys, (aggregate,), columns, joins, where,
-            deadline_us=deadline_us, top=top, united=tuple(s.name for s in streams[1:]),
+            conditions, deadline_us=deadline_us, top=top, united=tuple(s.name for s in streams[1:]),
             text=text[syntax.span.start : syntax.span.end], span=syntax.span,
         )  # fmt: skip
         return CreateQuery(query, syntax.span)
@@ -88,6 +93,7 @@ def bind_query(
         outputs=outputs,
         joins=joins,
         where=where,
+        conditions=conditions,
         having=having,
         having_span=select.having.span if select.having is not None else None,
         order=order,
@@ -98,6 +104,21 @@ def bind_query(
         span=syntax.span,
     )
     return CreateQuery(query, syntax.span)
+
+
+def _misread_top(select: SelectSyntax, scope: Scope) -> PunctualError | None:
+    """What is wrong where TOP or EXCLUSIVE was read as a column and there is none of that name."""
+    first = select.items[0].expression
+    if first is None or scope.find((first.tokens[0].word,)):
+        return None
+    if select.top is None and first.tokens[0].word == "TOP":
+        return missing_k(first.tokens[0].span)
+    if select.top is not None and not select.top.streams and first.tokens[0].word == "EXCLUSIVE":
+        return BindError(
+            "bind.bad-top", "EXCLUSIVE belongs to a ranking of STREAMS", span=first.tokens[0].span,
+            hint=f"write TOP {select.top.k} STREAMS EXCLUSIVE",
+        )
+    return None
 
 
 def _aggregates(select: SelectSyntax) -> bool:
@@ -134,10 +155,12 @@ def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
                 "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
                 hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
             ))
-    if select.distinct is not None:
+    if select.distinct is not None and select.top is None:
         problems.not_yet("SELECT DISTINCT", select.distinct, "GROUP BY the same columns")
     if select.top is None:
         return
+    if select.distinct is not None:
+        problems.not_yet("DISTINCT with TOP", select.distinct, "leave DISTINCT out; TOP k STREAMS ranks a key once")
     for item in bound.streams:
         alike = select.top.exclusive and all(other.stream.probability is None for other in bound.streams)
         if item.stream.probability is None and not alike:

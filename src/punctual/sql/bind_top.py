@@ -98,7 +98,8 @@ def bind_top(
     parameters = (told, syntax.k, int(score.ascending), margin, syntax.parameters, tuple(fields), key_field)
     aggregate = Aggregate("top", _struct([*ranked, *selected]), parameters, where=where, span=syntax.span)
     rows = _struct(kept[:3] + sorted(kept[3:]))
-    return Top(syntax.k, semantics, by, rows, syntax.parameters, score.ascending, margin), aggregate, tuple(outputs)
+    top = Top(syntax.k, semantics, by, rows, syntax.parameters, score.ascending, margin, score.expression.span)
+    return top, aggregate, tuple(outputs)
 
 
 def _struct(fields: Sequence[tuple[str, str]]) -> str:
@@ -129,9 +130,16 @@ def _score(select: SelectSyntax, problems: Problems) -> OrderSyntax | None:
     if len(select.order) == 1:
         return select.order[0]
     assert select.top is not None
+    if select.order:
+        second = select.order[1].expression
+        problems.add(BindError(
+            "bind.no-score", "TOP ranks by one score, and this is another", span=second.span,
+            detail="equal scores rank by event time, then by the other columns in declared order",
+            hint=f"leave {second.text} out, or make one expression of both",
+        ))
+        return None
     problems.add(BindError(
-        "bind.no-score", "TOP ranks by one score", span=select.top.span,
-        detail="equal scores rank by event time, then by the other columns in declared order",
+        "bind.no-score", "TOP ranks by a score, and there is none", span=select.top.span,
         hint="add ORDER BY with one expression, for example: ORDER BY speed DESC",
     ))
     return None
@@ -182,5 +190,5 @@ def _check_parameters(syntax: TopSyntax, problems: Problems) -> None:
         what = "a threshold" if syntax.semantics == "PT" else "an alpha"
         problems.add(BindError(
             "bind.bad-top", f"{syntax.semantics} needs {what} above 0 and at most 1, not {syntax.parameters[0]:g}",
-            span=syntax.span,
+            span=syntax.numbers, hint=f"for example: BY {syntax.semantics}(0.5)",
         ))

@@ -1,4 +1,4 @@
-"""Functions that a standing query treats in a way of its own: those that do not repeat, and aggregates.
+"""Functions that a standing query treats in a way of its own: those that do not repeat, that make rows, aggregates.
 
 Which functions there are, and of which types, only Spark can say; this is only what must be known before.
 """
@@ -20,6 +20,10 @@ NOT_REPEATABLE = frozenset((
 WITHOUT_BRACKETS = frozenset((
     "current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "session_user", "user",
 ))
+GENERATORS = frozenset((
+    "explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple",
+))
+"""Functions that make several rows, or none, out of one."""
 MONTE_CARLO = frozenset(("expected", "probability", "interval", "histogram"))
 WINDOW_MAKERS = frozenset(("window", "session_window", "window_time"))
 GROUPING = frozenset(("rollup", "cube", "grouping", "grouping_id"))
@@ -28,9 +32,11 @@ OTHER_AGGREGATES = frozenset((
     "max_by", "min_by", "corr", "covar_pop", "covar_samp", "kurtosis", "skewness", "bool_and", "bool_or", "every",
     "any", "some", "bit_and", "bit_or", "bit_xor", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2",
     "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "histogram_numeric", "try_sum", "try_avg", "listagg",
-    "string_agg", "count_min_sketch", "hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "approx_top_k",
-    "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
-    "kll_sketch_agg_bigint", "kll_sketch_agg_float", "kll_sketch_agg_double",
+    "string_agg", "count_min_sketch", "hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "theta_union_agg",
+    "theta_intersection_agg", "approx_top_k", "approx_top_k_accumulate", "approx_top_k_combine", "collect_union",
+    "measure", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
+    *(f"kll_{part}_agg_{kind}" for part in ("sketch", "merge") for kind in ("bigint", "float", "double")),
+    *(f"tuple_{part}_agg_{kind}" for part in ("sketch", "union", "intersection") for kind in ("double", "integer")),
 ))
 
 
@@ -70,6 +76,12 @@ def _refusal(expression: Expression, call: Call) -> PunctualError | None:
         return not_yet(f"{name} with {expression.text_at(call.window)}", call.window)
     if name in NOT_REPEATABLE or (name == "unix_timestamp" and not call.arguments):
         return _not_repeatable(name, span)
+    if name in GENERATORS:
+        return BindError(
+            "bind.makes-rows", f"{name} makes several rows out of one", span=span,
+            detail="a row of a stream counts once, in every query that reads it",
+            hint="keep the array whole, for example: size(a), array_contains(a, 3), aggregate(a, 0, (s, x) -> s + x)",
+        )
     if name in WINDOW_MAKERS:
         return not_yet(f"{name}(...)", span, "the window of a query is written after its stream: [RANGE 20 MINUTES]")
     if name in GROUPING:

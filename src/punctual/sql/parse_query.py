@@ -33,15 +33,27 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
     """SELECT ... up to the end of the statement, a closing bracket, or a UNION ALL and what follows it."""
     first = cursor.index
     cursor.expect("SELECT")
-    top = _top(cursor) if cursor.at("TOP") and cursor.peek(1).kind == "number" else None
     distinct = cursor.peek(-1).span if cursor.accept("DISTINCT") else None
+    top = _top(cursor) if cursor.at("TOP") and cursor.peek(1).kind == "number" else None
+    if distinct is None and cursor.accept("DISTINCT"):
+        distinct = cursor.peek(-1).span
     items = [_item(cursor)]
     while cursor.accept(","):
         items.append(_item(cursor))
+    if not cursor.at("FROM") and top is None and cursor.tokens[first + 1].word == "TOP":
+        raise missing_k(cursor.tokens[first + 1].span)
     cursor.expect("FROM")
     select = SelectSyntax(tuple(items), parse_from(cursor, parse_select), Span(0, 0), distinct, top)
     select = _rest(cursor, select)
     return replace(select, span=cursor.since(first))
+
+
+def missing_k(span: Span) -> ParseError:
+    """What to say of TOP without a number after it, where it is no column."""
+    return ParseError(
+        "parse.syntax", "TOP needs k, a whole number of at least 1, after it", span=span,
+        hint="for example: SELECT TOP 3 sensor FROM ... ORDER BY kmh DESC",
+    )
 
 
 def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
@@ -120,17 +132,25 @@ def _top(cursor: Cursor) -> TopSyntax:
     span = cursor.since(first)
     semantics = "PK"
     parameters: list[float] = []
+    numbers: Span | None = None
     if cursor.accept("BY"):
         semantics = cursor.choice(SEMANTICS, "a semantics of top-k")
         if semantics in PARAMETERS:
             cursor.expect("(")
+            opened = cursor.index
             parameters.append(_signed(cursor))
             while len(parameters) < PARAMETERS[semantics] and cursor.accept(","):
                 parameters.append(_signed(cursor))
+            numbers = cursor.since(opened)
             cursor.expect(")")
+        elif cursor.at("("):
+            raise ParseError(
+                "parse.syntax", f"{semantics} takes no numbers", span=cursor.peek().span,
+                hint=f"write BY {semantics} without brackets; the first column cannot begin with one here",
+            )
     streams = cursor.accept("STREAMS")
     exclusive = streams and cursor.accept("EXCLUSIVE")
-    return TopSyntax(k, semantics, tuple(parameters), streams, exclusive, span)
+    return TopSyntax(k, semantics, tuple(parameters), streams, exclusive, span, numbers)
 
 
 def _signed(cursor: Cursor) -> float:

@@ -17,6 +17,8 @@ def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
     """The statement that some tokens form."""
     cursor = Cursor(source, tokens)
     statement: StatementSyntax
+    if cursor.at("SELECT"):
+        raise cursor.wrong("a statement", hint="a query stands under a name: CREATE QUERY name AS SELECT ...")
     word = cursor.choice(("CREATE", "DROP", "SET", "EXPLAIN"), "a statement")
     if word == "CREATE":
         statement = _create(cursor)

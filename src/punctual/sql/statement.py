@@ -151,7 +151,10 @@ class OrderSyntax:
 
 @dataclass(frozen=True, slots=True)
 class TopSyntax:
-    """TOP k, its semantics with their numbers, and whether keys are ranked; ``span`` underlines ``TOP k``."""
+    """TOP k, its semantics with their numbers, and whether keys are ranked; ``span`` underlines ``TOP k``.
+
+    ``numbers`` is the place of the semantics' numbers.
+    """
 
     k: int
     semantics: str
@@ -159,6 +162,7 @@ class TopSyntax:
     streams: bool
     exclusive: bool
     span: Span
+    numbers: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ def hashes_of(array: pa.Array) -> I64:
     True
     """
     kind = array.type
+    if len(array) == 0:
+        return np.zeros(0, np.int64)
     if is_number(kind):
         return hash_numbers(numbers(array).view(np.uint64)).view(np.int64)
     if pa.types.is_decimal128(kind):
@@ -39,8 +41,6 @@ def hashes_of(array: pa.Array) -> I64:
     elif not (pa.types.is_string(kind) or pa.types.is_binary(kind) or _is_large(kind)):
         raise InternalError(f"no hash of {kind}")
     array = array.cast(pa.large_binary())
-    if len(array) == 0:
-        return np.zeros(0, np.int64)
     _, starts, data = array.buffers()
     offsets = np.frombuffer(starts, np.int64)[array.offset : array.offset + len(array) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)

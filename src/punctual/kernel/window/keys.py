@@ -168,7 +168,7 @@ def _words(key: pa.Array) -> list[U64]:
         return [floats.view(np.uint64)]
     if pa.types.is_date32(kind):
         key = key.view(pa.int32())
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time64(kind):
         key = key.view(pa.int64())
     elif not pa.types.is_integer(kind) and not pa.types.is_boolean(kind):
         raise InternalError(f"a column of type {kind} is no group key")

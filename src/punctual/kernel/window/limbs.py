@@ -37,6 +37,8 @@ UNIT = 34
 """The limb of ones in sums: 34 limbs below it reach beyond the smallest double, 2**-1074."""
 SQUARE_UNIT = 2 * UNIT
 """The limb of ones in sums of squares."""
+FRACTION = 10
+"""Digits of 16 bits below a number that is divided: a quotient by two divisors of 47 bits keeps 64 bits and more."""
 _FIRST_BIT = 32 * UNIT - 1075  # plus the exponent field of a double: the bit at which its mantissa starts
 
 
@@ -134,6 +136,11 @@ def sum_squares(cell: I64, cells: int, bits: I64) -> Loose:
 def rounded(sums: Exact) -> F64:
     """The nearest double of each sum, ties to even; beyond the largest double, an infinity."""
     return _round(sums.low, sums.offsets, sums.digits)
+
+
+def means(sums: Exact, n: I64) -> F64:
+    """The nearest double of each sum over a whole number below ``2**47``, ties to even: divided first, rounded once."""
+    return _means(sums.low, sums.offsets, sums.digits, n)
 
 
 @compiled
@@ -307,11 +314,32 @@ def leading(digits: I64, count: int, bits: int) -> tuple[int, int]:
 
 
 @compiled
-def scaled(mantissa: float, exponent: int) -> float:
-    """``mantissa * 2**exponent``, an infinity where that overflows."""
+def divide(digits: I64, count: int, divisor: int) -> int:
+    """Divide a nonnegative number in place, digits of 16 bits, lowest first; the remainder. Divisors below 2**47."""
+    rest = 0
+    for k in range(count - 1, -1, -1):
+        rest = (rest << 16) | digits[k]
+        digits[k] = rest // divisor
+        rest -= digits[k] * divisor
+    return rest
+
+
+@compiled
+def nearest(head: int, exponent: int) -> float:
+    """The double nearest to ``head * 2**exponent``, an infinity where that overflows.
+
+    ``head`` is what :func:`leading` gives: its last bit stands for all that was below it.
+    """
+    below = -1076 - exponent
+    if below > 0:
+        # Two bits below the smallest double, and all the rest in the last of them: else it would be rounded twice.
+        cut = min(below, 62)
+        head = (head >> cut) | (1 if head & ((1 << cut) - 1) else 0)
+        exponent += below
+    mantissa = float(head)
     _, own = math.frexp(mantissa)
-    if mantissa != 0.0 and own + exponent > 1024:
-        return math.copysign(math.inf, mantissa)
+    if head != 0 and own + exponent > 1024:
+        return math.inf
     return math.ldexp(mantissa, int(exponent))
 
 
@@ -325,5 +353,28 @@ def _round(low: I64, offsets: I64, digits: NDArray[np.int32]) -> F64:
             continue
         sign = magnitude(digits, start, end, scratch)
         head, exponent = leading(scratch, end - start + 1, 32)
-        out[i] = scaled(float(sign) * float(head), exponent + 32 * (low[i] - UNIT))
+        out[i] = sign * nearest(head, exponent + 32 * (low[i] - UNIT))
+    return out
+
+
+@compiled
+def _means(low: I64, offsets: I64, digits: NDArray[np.int32], n: I64) -> F64:
+    out = np.zeros(low.size, np.float64)
+    widest = 0
+    for i in range(low.size):
+        widest = max(widest, offsets[i + 1] - offsets[i])
+    limbs = np.zeros(widest + 1, np.int64)
+    number = np.zeros(2 * widest + FRACTION, np.int64)
+    for i in range(low.size):
+        width = offsets[i + 1] - offsets[i]
+        if width == 0:
+            continue
+        sign = magnitude(digits, offsets[i], offsets[i + 1], limbs)
+        number[:FRACTION] = 0
+        for k in range(2 * width):
+            number[FRACTION + k] = (limbs[k >> 1] >> (16 * (k & 1))) & 0xFFFF
+        count = FRACTION + 2 * width
+        rest = divide(number, count, max(n[i], 1))
+        head, exponent = leading(number, count, 16)
+        out[i] = sign * nearest(head | (rest != 0), exponent - 16 * FRACTION + 32 * (low[i] - UNIT))
     return out

@@ -6,8 +6,9 @@ State: ``n`` int64; ``low`` and ``digits``, the exact sum of the values; ``squar
 sum of their squares; ``nan``, ``pinf``, ``ninf``. Integers and decimals become doubles first, as Spark casts them.
 
 The textbook formula ``n * sum(x*x) - sum(x)**2`` loses everything to cancellation in floating point and nothing in
-integers: it is evaluated exactly, is never negative, and is rounded once before it is divided. So a variance depends on
-the set of values alone, however far from zero they lie, and no intermediate square overflows.
+integers: it is evaluated exactly, is never negative, and is rounded once, after it was divided; a standard deviation is
+the root of that. So a variance depends on the set of values alone, however far from zero they lie, and no intermediate
+square overflows.
 
 Cost: twenty to sixty nanoseconds a row; a finished cell of w limbs costs ``4 * w * w`` multiplications.
 Oracle: ``tests/oracles/aggregates.py``.
@@ -25,12 +26,14 @@ from numpy.typing import NDArray
 from punctual.errors import InternalError
 from punctual.kernel.compiled import compiled
 from punctual.kernel.window.limbs import (
+    FRACTION,
     SQUARE_UNIT,
     carried,
+    divide,
     leading,
     magnitude,
+    nearest,
     range_sums,
-    scaled,
     sum_doubles,
     sum_squares,
 )
@@ -107,7 +110,7 @@ def _variances(
     square_offsets: I64,
     square_digits: NDArray[np.int32],
 ) -> F64:
-    """``(n * squares - sum**2) / (n * (n - lost))``, the numerator exact, in digits of 16 bits.
+    """``(n * squares - sum**2) / (n * (n - lost))``, rounded once; the numerator exact, in digits of 16 bits.
 
     The count is one of finite and other rows alike; where there are others the caller discards the value.
     """
@@ -119,7 +122,7 @@ def _variances(
     limbs = np.zeros(max(widest, widest_square) + 1, np.int64)
     single = np.zeros(2 * widest + 2, np.int64)
     # Squares reach from the lowest to the highest limb that either operand can have.
-    numerator = np.zeros(2 * (2 * SQUARE_UNIT + 16), np.int64)
+    numerator = np.zeros(2 * (2 * SQUARE_UNIT + 16) + FRACTION, np.int64)
     for i in range(n.size):
         width, square_width = offsets[i + 1] - offsets[i], square_offsets[i + 1] - square_offsets[i]
         if n[i] <= lost or square_width == 0:
@@ -127,11 +130,11 @@ def _variances(
         base = square_low[i]
         if width > 0:
             base = min(base, 2 * low[i])
-        size = 2 * max(square_low[i] + square_width + 3, 2 * (low[i] + width) + 1) - 2 * base
+        size = FRACTION + 2 * max(square_low[i] + square_width + 3, 2 * (low[i] + width) + 1) - 2 * base
         numerator[:size] = 0
 
         magnitude(square_digits, square_offsets[i], square_offsets[i + 1], limbs)
-        shift = 2 * (square_low[i] - base)
+        shift = FRACTION + 2 * (square_low[i] - base)
         for k in range(2 * square_width):
             half = (limbs[k >> 1] >> (16 * (k & 1))) & 0xFFFF
             for j in range(4):
@@ -140,7 +143,7 @@ def _variances(
         magnitude(digits, offsets[i], offsets[i + 1], limbs)
         for k in range(2 * width):
             single[k] = (limbs[k >> 1] >> (16 * (k & 1))) & 0xFFFF
-        shift = 2 * (2 * low[i] - base)
+        shift = FRACTION + 2 * (2 * low[i] - base)
         for k in range(2 * width):
             for j in range(2 * width):
                 numerator[shift + k + j] -= single[k] * single[j]
@@ -150,6 +153,8 @@ def _variances(
             carry += numerator[k]
             numerator[k] = carry & 0xFFFF
             carry >>= 16
+        # Whole quotients of whole quotients are those of the product, and a remainder of either is one of it.
+        rest = divide(numerator, size, n[i]) + divide(numerator, size, n[i] - lost)
         head, exponent = leading(numerator, size, 16)
-        out[i] = scaled(float(head) / float(n[i]) / float(n[i] - lost), exponent + 32 * (base - SQUARE_UNIT))
+        out[i] = nearest(head | (rest != 0), exponent - 16 * FRACTION + 32 * (base - SQUARE_UNIT))
     return out
