@@ -21,7 +21,8 @@ from punctual.clock import SECOND, Micros, iso
 from punctual.engine.passes import Asked
 from punctual.engine.reduced import letter
 from punctual.kernel.window.panes import Answered
-from punctual.kernel.world.rows import SLACK, numbered
+from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.rows import SLACK
 from punctual.plan.relation import Stream
 from punctual.plan.united import common_columns
 from punctual.runtime.store.store import Store
