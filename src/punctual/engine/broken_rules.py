@@ -25,7 +25,8 @@ from punctual.engine.passes import Asked
 from punctual.engine.reduced import letter
 from punctual.engine.row_texts import row_text
 from punctual.kernel.window.panes import Answered
-from punctual.kernel.world.rows import SLACK, numbered
+from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.rows import SLACK
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream
 from punctual.runtime.store.store import Store

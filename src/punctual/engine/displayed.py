@@ -29,7 +29,7 @@ from punctual.kernel.window.keys import dense
 from punctual.kernel.window.order import ranks
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.window.ragged import lists_of, offsets_of
-from punctual.kernel.world.ranked import settled
+from punctual.kernel.world.ranked import reaches
 from punctual.kernel.world.steady import steady
 from punctual.plan.query import Top
 from punctual.ports.answers import GROUPS, STABLE, AnswerBlock
@@ -126,7 +126,7 @@ def _steadied(
     if threshold is None:
         is_held = rows - np.repeat(bounds[:-1], sizes) >= top.k
     else:
-        is_held = settled(values[rows]) < settled(np.array([threshold]))
+        is_held = ~reaches(values[rows], threshold)
     held = np.bincount(np.repeat(np.arange(sizes.size), sizes), is_held, sizes.size).astype(np.int64)
     columns = [column.take(pa.array(rows)) for column in items.flatten()[:-1]]
     place = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1

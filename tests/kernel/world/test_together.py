@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.errors import InternalError
 from punctual.kernel import world
 from punctual.kernel.world import Ranked, Wanted, rank_together
 from punctual.kernel.world.bounds import kth_largest_at_least
-from punctual.kernel.world.ranked import settled
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.ranked import largest_first, least_first
 from punctual.kernel.world.requests import Request, tell
-from punctual.kernel.world.rows import F64, I64, UncertainRows, ranked
+from punctual.kernel.world.rows import F64, I64, UncertainRows
 from tests.kernel.world.drawing import few_rows, many_rows
 from tests.oracles import worlds as oracle
 from tests.oracles.worlds import Row
@@ -174,7 +174,7 @@ def test_a_loose_eps_reads_less_and_moves_little(mass: tuple[float, float]) -> N
 
 def with_margin(values: F64, k: int, margin: float, *, ascending: bool = False) -> list[int]:
     """By the definition: sort, take k, then all that are close enough."""
-    compared = settled(np.abs(values))
+    compared = np.array([float(f"{value:.12g}") for value in np.abs(values).tolist()])
     order = np.argsort(compared if ascending else -compared, kind="stable").tolist()
     order = [row for row in order if compared[row] or ascending]
     if k >= len(order):
@@ -260,14 +260,86 @@ def test_no_key_is_a_key_like_any_other(semantics: str) -> None:
     assert answers[0].index.tolist() == [0, 1]
 
 
-def test_what_is_refused() -> None:
-    prob = np.full(3, 0.5)
-    with pytest.raises(InternalError, match="no semantics BEST"):
-        rank_together(prob, None, None, [Wanted("BEST", 1)])
-    for eps in (0.0, 0.5):
-        with pytest.raises(world.WorldError, match="bad-eps"):
-            rank_together(prob, None, None, [Wanted("PK", 1)], eps=eps)
-    with pytest.raises(world.WorldError, match="bad-k"):
-        rank_together(prob, None, None, [Wanted("PK", 0)])
-    with pytest.raises(world.WorldError, match="rule-mass"):
-        rank_together(prob, None, np.zeros(3, np.int64), [Wanted("STREAMS_EXCLUSIVE", 1)])
+REFUSED: list[tuple[str, Any]] = [
+    ("bad-semantics.*'BEST'", lambda prob: rank_together(prob, None, None, [Wanted("BEST", 1)])),
+    ("bad-semantics.*no ranking", lambda prob: rank_together(prob, None, None, ["PK"])),
+    ("bad-eps", lambda prob: rank_together(prob, None, None, [Wanted("PK", 1)], eps=0.0)),
+    ("bad-eps", lambda prob: rank_together(prob, None, None, [Wanted("PK", 1)], eps=0.5)),
+    ("bad-k", lambda prob: rank_together(prob, None, None, [Wanted("PK", 0)])),
+    ("rule-mass", lambda prob: rank_together(prob, None, np.zeros(3, np.int64), [Wanted("STREAMS_EXCLUSIVE", 1)])),
+    ("no-keys.*STREAMS ", lambda prob: rank_together(prob, None, None, [Wanted("STREAMS", 2)])),
+    ("no-keys.*STREAMS_ALIKE", lambda prob: rank_together(prob, None, None, [Wanted("STREAMS_ALIKE", 2)])),
+    ("bad-probability.*row 1 is nan", lambda prob: rank_together([0.5, np.nan], None, None, [Wanted("PK", 1)])),
+    ("bad-probability.*row 0 is 1.5", lambda prob: rank_together([1.5], None, None, [Wanted("PK", 1)])),
+    ("lengths-differ.*3 probabilities, 1 rules", lambda prob: rank_together(prob, [0], None, [Wanted("PK", 1)])),
+    ("lengths-differ.*3 probabilities, 2 keys", lambda prob: rank_together(prob, None, [0, 1], [Wanted("STREAMS", 1)])),
+    ("bad-label.*rules row 1 has 0.5", lambda prob: rank_together(prob, [0, 0.5, 1], None, [Wanted("PK", 1)])),
+    ("bad-label.*keys row 0 has None", lambda prob: rank_together(prob, None, [None] * 3, [Wanted("STREAMS", 1)])),
+    ("bad-threshold.*PT has no threshold", lambda prob: rank_together(prob, None, None, [Wanted("PT", 1)])),
+    ("bad-alpha.*PRFE has no alpha", lambda prob: rank_together(prob, None, None, [Wanted("PRFE", 1)])),
+    ("bad-weights", lambda prob: rank_together(prob, None, None, [Wanted("PRF", 1)])),
+    ("bad-margin.*nan", lambda prob: rank_together(prob, None, None, [Wanted("PK", 1, (), np.nan)])),
+    ("bad-margin.*-0.1", lambda prob: rank_together(prob, None, None, [Wanted("PK", 1, (), -0.1)])),
+]
+
+
+@pytest.mark.parametrize(("message", "call"), REFUSED, ids=[message for message, _call in REFUSED])
+def test_what_is_refused(message: str, call: Any) -> None:
+    with pytest.raises(world.WorldError, match=rf"\[world\.{message}"):
+        call(np.full(3, 0.5))
+
+
+def test_lists_and_numbers_of_any_size() -> None:
+    """Rules and keys are numbers for something else: nobody makes room for all below them."""
+    wanted = [Wanted("PK", 2), Wanted("STREAMS", 2), Wanted("STREAMS_ALIKE", 2), Wanted("EXPECTED_RANK", 2)]
+    small = rank_together(np.array([0.3, 0.4, 0.8]), np.array([0, 0, -1]), np.array([0, 1, 0]), wanted)
+    for large in (2**40, 2**62, 2**63, 2**70):
+        found = rank_together([0.3, 0.4, 0.8], [large, large, -4], [5, large, 5], wanted)
+        assert all(same_bits(one, other) for one, other in zip(small, found, strict=True))
+
+
+@pytest.mark.parametrize("prob", [0.003046475672716653, 0.1, 0.25, 0.019, 0.7])
+@pytest.mark.parametrize("n", [5, 33])
+def test_equal_rows_are_in_rank_order_also_where_rounding_parts_them(prob: float, n: int) -> None:
+    wanted = [Wanted("PK", n), Wanted("PRF", n, (1.0,) * n), Wanted("PRFE", n, (1.0,)), Wanted("STREAMS", n)]
+    for one, answer in zip(wanted, rank_together([prob] * n, None, list(range(n)), wanted), strict=True):
+        assert answer.index.tolist() == list(range(n)), one
+
+
+UNIT = 2.0**-40
+"""Rounding a number above a half: half a unit above ``0.5`` is its edge."""
+EDGE = 0.5 + UNIT / 2
+
+
+@pytest.mark.parametrize("many", [0, 9000])
+def test_neighbours_on_two_sides_of_an_edge_are_equal(many: int) -> None:
+    others = np.linspace(0.1, 0.2, many)
+    below, above = np.nextafter(EDGE, 0), np.nextafter(EDGE, 1)
+    for tied in ([below, above, EDGE], [above, below, below]):
+        assert largest_first(np.array([*tied, *others]))[:3].tolist() == [0, 1, 2]
+        assert least_first(np.array([*tied, *(1 + others)]))[:3].tolist() == [0, 1, 2]
+    clear = np.array([EDGE - UNIT / 4, EDGE + UNIT / 4, *others])
+    assert largest_first(clear)[:2].tolist() == [1, 0]
+    assert least_first(np.array([EDGE + UNIT / 4, EDGE - UNIT / 4]))[:2].tolist() == [1, 0]
+
+
+@checked
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=5), st.integers(0, 4), st.sampled_from((0.0, 0.25)))
+def test_a_threshold_is_reached_by_what_is_equal_to_it(thousandths: list[int], which: int, margin: float) -> None:
+    """Of exact probabilities, one is the threshold: rounding takes none of them away."""
+    rows = [Row(-float(place), Fraction(number, 1000)) for place, number in enumerate(thousandths)]
+    exact = oracle.topk_probabilities(rows, 1)
+    threshold = exact[which % len(rows)]
+    if threshold:
+        wanted = [Wanted("PT", 1, (float(threshold * Fraction(1 + margin)),), margin)]
+        if wanted[0].numbers[0] <= 1:
+            [answer] = rank_together([float(row.prob) for row in rows], None, None, wanted)
+            assert sorted(answer.index.tolist()) == [row for row, value in enumerate(exact) if value >= threshold]
+
+
+def test_what_is_left_of_terms_is_judged_by_the_row() -> None:
+    """A row of 1e-16 is worth little, and not nothing; what cancels is nothing, however little it is."""
+    assert world.prf([2, 1], [1e-16, 0.5], k=2, weights=[1, -1]).index.tolist() == [1, 0]
+    for prob in (1.0, 1e-3, 1e-12):
+        answer = world.prf([3, 2, 1], [0.3, 0.4, prob], k=3, weights=[0.46, -0.42])  # 0.42 at rank 1, 0.46 at rank 2
+        assert 2 not in answer.index.tolist()

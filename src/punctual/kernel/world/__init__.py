@@ -12,7 +12,8 @@ from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.ranks import RankTable, rank_probabilities, topk_probabilities
 from punctual.kernel.world.rows import WorldError
 from punctual.kernel.world.streams import topk_streams, topk_streams_exclusive
-from punctual.kernel.world.together import Wanted, rank_together
+from punctual.kernel.world.together import rank_together
+from punctual.kernel.world.wanted import Wanted
 
 __all__ = [
     "RankTable",

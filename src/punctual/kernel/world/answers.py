@@ -10,11 +10,12 @@ Oracle: tests/oracles/worlds.py. References: tests/papers/chen/topk.toml.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from punctual.kernel.world.ranked import Ranked, checked_weights
-from punctual.kernel.world.rows import F64, Column, checked_k, ranked
-from punctual.kernel.world.together import Wanted, from_ranks
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.quantities import checked_weights
+from punctual.kernel.world.ranked import Ranked
+from punctual.kernel.world.rows import Column
+from punctual.kernel.world.together import from_ranks
+from punctual.kernel.world.wanted import Wanted, checked
 
 
 def pk_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -24,7 +25,7 @@ def pk_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) 
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([2, 1], [0.704, 0.4])
     """
-    return _alone(Wanted("PK", checked_k(k)), score, prob, rule)
+    return _alone(Wanted("PK", k), score, prob, rule)
 
 
 global_topk = pk_topk
@@ -33,7 +34,7 @@ global_topk = pk_topk
 
 def pt_k(score: Column, prob: Column, rule: Column | None = None, *, k: int, threshold: float) -> Ranked:
     """All rows whose Pr_k is at least the threshold: none, or more than k."""
-    return _alone(Wanted("PT", checked_k(k), (threshold,)), score, prob, rule)
+    return _alone(Wanted("PT", k, (threshold,)), score, prob, rule)
 
 
 def u_kranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -43,19 +44,18 @@ def u_kranks(score: Column, prob: Column, rule: Column | None = None, *, k: int)
     >>> answer.index.tolist(), answer.value.round(3).tolist()
     ([1, 1], [0.56, 0.24])
     """
-    return _alone(Wanted("U_KRANKS", checked_k(k)), score, prob, rule)
+    return _alone(Wanted("U_KRANKS", k), score, prob, rule)
 
 
-def prf(
-    score: Column, prob: Column, rule: Column | None = None, *, k: int, weights: Sequence[float] | F64
-) -> Ranked:
+def prf(score: Column, prob: Column, rule: Column | None = None, *, k: int, weights: Column) -> Ranked:
     """The k rows of largest absolute ``sum of weights[j] * P(rank j + 1)``; further ranks weigh nothing.
 
     >>> prf([80, 50], [0.3, 0.8], k=1, weights=[1.0, 0.5]).index.tolist()
     [1]
     """
-    return _alone(Wanted("PRF", checked_k(k), tuple(checked_weights(weights).tolist())), score, prob, rule)
+    return _alone(Wanted("PRF", k, tuple(checked_weights(weights).tolist())), score, prob, rule)
 
 
 def _alone(wanted: Wanted, score: Column, prob: Column, rule: Column | None) -> Ranked:
-    return from_ranks(ranked(score, prob, rule).possible(), [wanted])[wanted]
+    own = checked(wanted)
+    return from_ranks(ranked(score, prob, rule).possible(), [own])[own]

@@ -34,9 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input import ranked
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, add_up, blocks_for, ones, times
+from punctual.kernel.world.quantities import checked_k
 from punctual.kernel.world.rank_walk import EPS, checked_eps, reach
-from punctual.kernel.world.rows import F64, I64, Column, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, Column
 
 
 def candidates(
@@ -47,7 +49,7 @@ def candidates(
     Parameters
     ----------
     score, prob, rule
-        As for :func:`punctual.kernel.world.rows.ranked`.
+        As for :func:`punctual.kernel.world.input.ranked`.
     k : int
         The largest k, or number of weights, of all queries.
     eps : float
@@ -62,7 +64,7 @@ def candidates(
     >>> candidates([5, 4, 3, 2], [1.0, 0.5, 1.0, 0.9], k=2).tolist()
     [True, True, True, False]
     """
-    checked_eps(eps)
+    eps = checked_eps(eps)
     rows, k = ranked(score, prob, rule).possible(), checked_k(k)
     blocks = blocks_for(min(k, rows.prob.size + 1))
     # The median of N is at most its mean rounded up, so up to a mean of k - 1 the probability is a half or more.
@@ -87,7 +89,7 @@ def _fewer(prob: F64, rule: I64, rules: int, k: int, blocks: int) -> float:
     events, count = np.zeros(prob.size + rules + AT_ONCE), rules
     for i in range(prob.size):
         if rule[i] >= 0:
-            events[rule[i]] += prob[i]
+            events[rule[i]] = min(1.0, events[rule[i]] + prob[i])
         else:
             events[count] = prob[i]
             count += 1

@@ -23,9 +23,11 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.quantities import checked_alpha, checked_k
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked, best
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, WorldError, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, Column, UncertainRows
 
 
 def expected_ranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -49,14 +51,12 @@ def prfe(score: Column, prob: Column, rule: Column | None = None, *, k: int, alp
     >>> prfe([80, 50], [0.5, 0.5], k=2, alpha=0.5).value.tolist()
     [0.25, 0.1875]
     """
-    return prfe_of(ranked(score, prob, rule).possible(), checked_k(k), alpha)
+    return prfe_of(ranked(score, prob, rule).possible(), checked_k(k), checked_alpha(alpha))
 
 
 def prfe_of(rows: UncertainRows, k: int | None, alpha: float) -> Ranked:
     """The same over ranked rows without impossible ones; all of them for None."""
-    if not 0 < alpha <= 1:
-        raise WorldError("world.bad-alpha", f"alpha is {alpha}; it is above 0 and at most 1")
-    return best(rows, _geometric(rows.prob, rows.rule, rows.rules, float(alpha)), k)
+    return best(rows, _geometric(rows.prob, rows.rule, rows.rules, alpha), k)
 
 
 @compiled
@@ -74,7 +74,7 @@ def _expected_ranks(prob: F64, rule: I64, rules: int) -> F64:
     for i in range(prob.size):
         g, p = rule[i], prob[i]
         mass, above = (masses[g], seen[g]) if g >= 0 else (p, 0.0)
-        out[i] = (mass - p) + (1.0 - p) * (everything - mass) + p * (better + lost - above)
+        out[i] = max(0.0, (mass - p) + (1.0 - p) * (everything - mass) + p * (better + lost - above))
         better, lost = _add(better, lost, p)
         if g >= 0:
             seen[g] += p
@@ -103,7 +103,7 @@ def _geometric(prob: F64, rule: I64, rules: int, alpha: float) -> F64:
             values[i] = alpha * p * everything
             everything *= 1.0 - p * (1.0 - alpha)
         else:
-            others = everything / factor[g]
+            others = min(1.0, everything / factor[g])
             values[i] = alpha * p * others
             mass[g] += p
             factor[g] = max(alpha, 1.0 - mass[g] * (1.0 - alpha))

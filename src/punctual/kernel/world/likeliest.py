@@ -28,8 +28,10 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.quantities import checked_k
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, checked_k, ranked
+from punctual.kernel.world.rows import F64, I64, Column, UncertainRows
 
 TIED_ENDS = 64
 CLOSE = 1e-12
@@ -66,7 +68,8 @@ def u_topk_of(rows: UncertainRows, k: int) -> Ranked:
         vectors += [_ending_at(rows.prob, unit, units, k, int(end)) for end in {*close, by_end.argmax()}]
     most = max(size for size, _vector in vectors)
     vector = min(vector for size, vector in vectors if size >= most - CLOSE * max(1.0, -most))
-    return Ranked(rows.position[vector], np.full(len(vector), np.exp(most)))
+    value = min(np.exp(most), rows.prob[vector].min(initial=1.0))  # no more than any of its rows
+    return Ranked(rows.position[vector], np.full(len(vector), value))
 
 
 @compiled

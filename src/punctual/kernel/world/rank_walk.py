@@ -47,6 +47,7 @@ import numpy as np
 
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, U, add_up, ones, times, times_some
+from punctual.kernel.world.quantities import number
 from punctual.kernel.world.reading import CHOICE, SUM, WEIGHTED, Readings, compare, first, shift_weights, weigh, write
 from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 
@@ -71,9 +72,10 @@ def walk(rows: UncertainRows, readings: Readings) -> None:
 
 def checked_eps(eps: float) -> float:
     """A probability that may be neglected."""
-    if not LEAST_EPS <= eps < MOST_EPS:
-        raise WorldError("world.bad-eps", f"eps is {eps}; it is at least {LEAST_EPS} and below {MOST_EPS}")
-    return float(eps)
+    own = number(eps, "world.bad-eps", "eps")
+    if not LEAST_EPS <= own < MOST_EPS:
+        raise WorldError("world.bad-eps", f"eps is {own}; it is at least {LEAST_EPS} and below {MOST_EPS}")
+    return own
 
 
 def reach(prob: F64, ks: I64, eps: float) -> I64:
@@ -126,7 +128,7 @@ def stretches(prob: F64, rule: I64, rules: int) -> tuple[F64, I64, F64, I64]:
             if former >= 0:
                 before[i], end[former] = former, i
                 prior[i] = mass[former]
-                mass[i] += mass[former]
+                mass[i] = min(1.0, mass[i] + mass[former])
             last[g] = i
     return mass, end, prior, before
 

@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from punctual.errors import InternalError
 from punctual.kernel.window.ragged import lists_of, offsets_of
 from punctual.kernel.window.state import I64, State, as_type, int64s
+from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import SLACK, numbered
-from punctual.kernel.world.together import Wanted, rank_together
+from punctual.kernel.world.rows import SLACK
+from punctual.kernel.world.together import rank_together
+from punctual.kernel.world.wanted import Wanted
 
 Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
 """Function, parameters, type of the result."""
@@ -103,7 +105,8 @@ class RankedLists:
         return RankedLists(
             _bounds(state["rows"]),
             fields,
-            fields["p"].to_numpy(zero_copy_only=False),
+            # Without PROBABILITY there is none, and nobody reads it: all rows of a key are as likely.
+            fields["p"].fill_null(0.0).to_numpy(zero_copy_only=False),
             rule,
             numbered(fields[named[0]]) if named and named[0] in fields else None,
             _bounds(state["gone"]),

@@ -10,8 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.quantities import checked_k
+from punctual.kernel.world.rank_walk import EPS, reach
 from punctual.kernel.world.requests import Request, tell
-from punctual.kernel.world.rows import F64, Column, UncertainRows, WorldError, checked_k, ranked
+from punctual.kernel.world.rows import F64, Column, UncertainRows, WorldError
+
+MOST_NUMBERS = 1 << 28
+"""Of a table, which is 2 GiB."""
 
 
 def topk_probabilities(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> F64:
@@ -20,7 +26,7 @@ def topk_probabilities(score: Column, prob: Column, rule: Column | None = None, 
     Parameters
     ----------
     score, prob, rule
-        As for :func:`punctual.kernel.world.rows.ranked`.
+        As for :func:`punctual.kernel.world.input.ranked`.
     k : int
         At least 1.
 
@@ -51,7 +57,7 @@ def row_values(rows: UncertainRows, k: int) -> F64:
 
 
 def rank_probabilities(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> F64:
-    """Probability of each of the first k ranks, float64[n, k]: column j is rank j + 1.
+    """Probability of each of the first k ranks, float64[n, k]: column j is rank j + 1. Above 2 GiB it is refused.
 
     >>> rank_probabilities([2, 1], [0.5, 1.0], k=3).tolist()
     [[0.5, 0.0, 0.0], [0.5, 0.5, 0.0]]
@@ -69,7 +75,7 @@ class RankTable:
     k : int
     ranks : float64[m, k]
         Probability of each rank for the first m rows in rank order; all others are not among the k best. Memory is
-        8 m k bytes: with certain rows m is about k, with rare ones it is n.
+        8 m k bytes: with certain rows m is about k, with rare ones it is n. Above 2 GiB a table is refused.
 
     Examples
     --------
@@ -84,21 +90,35 @@ class RankTable:
 
     @classmethod
     def of(cls, score: Column, prob: Column, rule: Column | None = None, *, k: int) -> RankTable:
-        """One pass over rows as for :func:`punctual.kernel.world.rows.ranked`."""
+        """One pass over rows as for :func:`punctual.kernel.world.input.ranked`."""
         rows, k = ranked(score, prob, rule).possible(), checked_k(k)
+        seen = int(reach(rows.prob, np.array([min(k, max(1, rows.prob.size))]), EPS)[0])
+        _check_size(seen, k)
         known = tell(rows, (), table=k).readings.table[:, :k]
         return cls(rows, k, np.concatenate((known, np.zeros((len(known), k - known.shape[1]))), axis=1))
 
     def topk_probabilities(self, k: int | None = None) -> F64:
         """Pr_k of each row of the input."""
-        return self.rows.scatter(self._first(k).sum(axis=1))
+        ranks = self._first(k)
+        return self.rows.scatter(np.minimum(ranks.sum(axis=1), self.rows.prob[: len(ranks)]))
 
     def rank_probabilities(self, k: int | None = None) -> F64:
         """Probability of each of the first k ranks for each row of the input."""
-        return self.rows.scatter(self._first(k))
+        ranks = self._first(k)
+        _check_size(self.rows.size, ranks.shape[1])
+        return self.rows.scatter(ranks)
 
     def _first(self, k: int | None) -> F64:
         asked = self.k if k is None else checked_k(k)
         if asked > self.k:
             raise WorldError("world.bad-k", f"ranks up to {self.k} are known, and {asked} are asked for")
         return self.ranks[:, :asked]
+
+
+def _check_size(rows: int, k: int) -> None:
+    if rows * k > MOST_NUMBERS:
+        raise WorldError(
+            "world.too-large",
+            f"a table of {rows} rows and {k} ranks has more than {MOST_NUMBERS} numbers",
+            hint=f"ask for fewer ranks, of {rows} rows no more than {rows} are possible, or for topk_probabilities",
+        )

@@ -94,7 +94,7 @@ def first(few: F64, beside: float, sums: F64, at: int) -> float:
         x += few[U(LAST), f + U(1)] * sums[s + U(2)]
         y += few[U(LAST), f + U(2)] * sums[s + U(3)]
         z += few[U(LAST), f + U(3)] * sums[s + U(4)]
-    return max(0.0, 1.0 - beside) * ((a + b) + (c + d)) + beside * ((w + x) + (y + z))
+    return min(1.0, max(0.0, 1.0 - beside) * ((a + b) + (c + d)) + beside * ((w + x) + (y + z)))
 
 
 @compiled
@@ -159,7 +159,7 @@ def _replace_least(heap: F64, value: float) -> None:
 def compare(row: int, p: float, ranks: F64, best_value: F64, best_row: I64) -> None:
     """Is the row likelier at these ranks than those before? The first of nearly equal ones stays."""
     for c in range(ranks.size):
-        value = p * ranks[c]
+        value = p * min(1.0, ranks[c])
         better = value > best_value[c] * (1.0 + DISTINCT)
         best_value[c] = value if better else best_value[c]
         best_row[c] = row if better else best_row[c]
@@ -169,4 +169,4 @@ def compare(row: int, p: float, ranks: F64, best_value: F64, best_row: I64) -> N
 def write(p: float, ranks: F64, out: F64) -> None:
     """The probability of ranks."""
     for c in range(ranks.size):
-        out[c] = max(0.0, p * ranks[c])
+        out[c] = p * min(1.0, ranks[c])

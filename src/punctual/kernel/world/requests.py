@@ -17,8 +17,10 @@ from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
 from punctual.kernel.world.reading import ASKED, CHOICE, SUM, WEIGHTED, Readings
 from punctual.kernel.world.rows import F64, I64, UncertainRows
 
-NEARLY = 2.0**-38
-"""Values are compared at 40 bits (``ranked.best``), so a row that is less by this share may be as good."""
+NEARLY = 2.0**-36
+"""Values are compared at 40 bits and neighbours may be equal (``ranked``): a row that is less by this share may be as
+good."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -9,27 +9,26 @@ higher first, equal scores by position in the input.
 
 A row whose score is NaN or None has no rank: it is as if it were not there, for its rule too.
 
-Invariants: everything behind :func:`ranked` is in rank order; ``rule`` is -1 or a number that at least two rows have;
-no mass exceeds ``1 + SLACK``. Sorting is the dearest step: a million rows take a quarter of a second.
+Invariants: rows are in rank order (:mod:`punctual.kernel.world.input` brings them there); ``rule`` is -1 or a number
+that at least two rows have; no mass exceeds ``1 + SLACK``. Sorting is the dearest step: a million rows take a quarter
+of a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.errors import PunctualError
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
-Column = Sequence[Any] | NDArray[Any]
-"""One value a row."""
+Column = Iterable[Any]
+"""One value a row, in any container that has an order."""
 SLACK = 1e-9
 """How far above 1 a mass may be, since probabilities are rounded; the rest of such a rule exists with probability 0."""
 
@@ -66,104 +65,19 @@ class UncertainRows:
         return out
 
 
-def ranked(score: Column, prob: Column, rule: Column | None = None) -> UncertainRows:
-    """Check rows and rank them.
-
-    Parameters
-    ----------
-    score : numbers, None or NaN
-        Higher is better.
-    prob : numbers in [0, 1]
-        Probability that the row exists.
-    rule : any hashable values, None or NaN, optional
-        Rows with equal labels exclude each other. Without a label a row is independent.
-
-    Raises
-    ------
-    WorldError
-
-    Examples
-    --------
-    >>> rows = ranked([80, 65, None, 70], [0.3, 0.4, 1.0, 0.6], [None, "a", "a", "a"])
-    >>> rows.position.tolist(), rows.rule.tolist()
-    ([0, 3, 1], [-1, 0, 0])
-    """
-    scores = _scores(score)
-    probs = _probabilities(prob)
-    labels = np.full(scores.size, -1) if rule is None else numbered(rule)
-    if not scores.size == probs.size == labels.size:
-        rules = "" if rule is None else f", {labels.size} rules"
-        raise WorldError("world.lengths-differ", f"there are {scores.size} scores, {probs.size} probabilities{rules}")
-    size = scores.size
-    # Descending and stable, also for unsigned scores, which cannot be negated.
-    order = size - 1 - np.argsort(scores[::-1], kind="stable")[::-1]
-    if scores.dtype.kind == "f":
-        order = order[~np.isnan(scores[order])]
-    probs, (shared, several) = probs[order], _shared(labels[order])
-    _check_masses(probs, shared, several)
-    return UncertainRows(size, order, probs, shared, several)
-
-
-def in_rank_order(prob: F64, rule: I64 | None) -> UncertainRows:
+def in_rank_order(prob: F64, rule: I64 | None, size: int | None = None, position: I64 | None = None) -> UncertainRows:
     """Rows that are in rank order, with probabilities; ``rule`` is a number for each, or -1.
+
+    Without a size and positions they are the whole input.
 
     >>> in_rank_order(np.array([0.3, 0.6, 0.4]), np.array([-1, 7, 7])).rule.tolist()
     [-1, 0, 0]
     """
     shared, several = (np.full(prob.size, -1), 0) if rule is None else _shared(rule)
     _check_masses(prob, shared, several)
-    return UncertainRows(prob.size, np.arange(prob.size), prob, shared, several)
-
-
-def checked_k(k: int) -> int:
-    """``k``, a whole number of at least 1."""
-    try:
-        whole = index(k)
-    except TypeError:
-        raise WorldError("world.bad-k", f"k is {k!r}, which is no whole number") from None
-    if whole < 1:
-        raise WorldError("world.bad-k", f"k is {whole}; it is at least 1")
-    return whole
-
-
-def numbered(labels: Column) -> I64:
-    """Equal labels as equal numbers from 0, in the order in which they come; -1 for None and NaN.
-
-    >>> numbered(["a", None, ("b", 1), "a"]).tolist()
-    [0, -1, 1, 0]
-    """
-    try:
-        coded = pa.array(labels, from_pandas=True).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # tuples, or several types
-        numbers: dict[Any, int] = {None: -1}
-        return np.array([numbers.setdefault(label, len(numbers) - 1) for label in labels], np.int64)
-    return np.asarray(coded.indices.fill_null(-1), dtype=np.int64)
-
-
-def _scores(score: Column) -> NDArray[Any]:
-    scores = np.asarray(score)
-    if scores.dtype.kind not in "biuf":
-        try:
-            scores = scores.astype(np.float64)
-        except (TypeError, ValueError):
-            raise WorldError("world.bad-score", "a score is no number") from None
-    if scores.ndim != 1:
-        raise WorldError("world.bad-score", f"scores have {scores.ndim} dimensions; they have one")
-    return scores
-
-
-def _probabilities(prob: Column) -> F64:
-    try:
-        probs = np.asarray(prob, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WorldError("world.bad-probability", "a probability is no number") from None
-    if probs.ndim != 1:
-        raise WorldError("world.bad-probability", f"probabilities have {probs.ndim} dimensions; they have one")
-    wrong = ~((probs >= 0) & (probs <= 1))
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise WorldError("world.bad-probability", f"the probability of row {at} is {probs[at]}; it is between 0 and 1")
-    return probs
+    if size is None or position is None:
+        size, position = prob.size, np.arange(prob.size)
+    return UncertainRows(size, position, prob, shared, several)
 
 
 def _shared(labels: I64) -> tuple[I64, int]:

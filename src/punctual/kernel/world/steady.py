@@ -17,8 +17,9 @@ A threshold in place of k: what is shown stays while it is ranked at all, others
 
 The first list is the ranking itself (everybody is new), and the same values again change nothing: in 3 the best that is
 left out did not pass the weakest that is left in, and after 4 nobody passes the one above it. With m = 0 the k entries
-shown are worth as much as the k best. Values are compared without the digits that depend on the order of additions
-(:func:`punctual.kernel.world.ranked.settled`), those with the margin in them too.
+shown are worth as much as the k best. The margin is larger by a hair (``ranked.HAIR``), for the digits that depend on
+the order of additions, and an entry is worth no more than those above it in the ranking, from which it may differ in
+these.
 
 Why near misses suffice
 -----------------------
@@ -38,7 +39,7 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.ranked import Ranked, settled
+from punctual.kernel.world.ranked import HAIR, Ranked, reaches
 from punctual.kernel.world.rows import F64, I64
 
 
@@ -94,7 +95,7 @@ def steady(
     is_new[shown] = False
     others = np.flatnonzero(is_new)
     if threshold is not None:
-        coming = others[settled(values[others]) >= settled(np.array([threshold]))]
+        coming = others[reaches(values[others], threshold)]
     else:
         free = max(0, k - shown.size)
         challengers = others[free:]
@@ -109,11 +110,12 @@ def steady(
 
 def _strengths(values: F64, margin: float, ascending: bool) -> tuple[F64, F64]:
     """One entry passes another where its first number is above the other's second."""
+    clearly = (1 + margin) * (1 + HAIR)
     if ascending:
-        plain = settled(values)
-        return -settled(plain * (1 + margin)), -plain
-    plain = settled(np.abs(values))
-    return plain, settled(plain * (1 + margin))
+        plain = np.maximum.accumulate(values)
+        return -(plain * clearly), -plain
+    plain = np.minimum.accumulate(np.abs(values))
+    return plain, plain * clearly
 
 
 def _places(former: I64, entries: I64) -> I64:

@@ -12,9 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from punctual.kernel.world.columns import plain
+from punctual.kernel.world.input import ranked
+from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.quantities import scores
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import I64, Column, WorldError, checked_k, numbered, ranked
-from punctual.kernel.world.together import EXCLUSIVE, Wanted, from_ranks
+from punctual.kernel.world.rows import I64, Column, WorldError
+from punctual.kernel.world.together import from_ranks
+from punctual.kernel.world.wanted import EXCLUSIVE, Wanted, checked
 
 
 def topk_streams(score: Column, prob: Column, key: Column, rule: Column | None = None, *, k: int) -> Ranked:
@@ -24,8 +29,9 @@ def topk_streams(score: Column, prob: Column, key: Column, rule: Column | None =
     >>> answer.index.tolist(), answer.value.tolist()
     ([1, 0], [1.0, 0.75])
     """
-    wanted = Wanted("STREAMS", checked_k(k))
-    return from_ranks(ranked(score, prob, rule).possible(), [wanted], _keys(key, len(score)))[wanted]
+    wanted = checked(Wanted("STREAMS", k))
+    rows = ranked(score, prob, rule)
+    return from_ranks(rows.possible(), [wanted], _keys(key, rows.size))[wanted]
 
 
 def topk_streams_exclusive(score: Column, key: Column, prob: Column | None = None, *, k: int) -> Ranked:
@@ -37,17 +43,18 @@ def topk_streams_exclusive(score: Column, key: Column, prob: Column | None = Non
     >>> answer.index.tolist(), answer.value.tolist()
     ([0], [0.5])
     """
-    keys = _keys(key, len(score))
+    wanted = checked(Wanted(EXCLUSIVE, k))
+    score = plain(score, "world.bad-score", "scores")  # it is read twice
+    size, has_rank, _values = scores(score)
+    keys = _keys(key, size)
     if prob is None:
-        has_rank = ranked(score, np.ones(len(score))).position
         rows_of = np.bincount(keys[has_rank], minlength=int(keys.max(initial=-1)) + 1)
         prob = 1.0 / np.maximum(rows_of, 1)[keys]
-    wanted = Wanted(EXCLUSIVE, checked_k(k))
     return from_ranks(ranked(score, prob, keys).possible(), [wanted], keys)[wanted]
 
 
 def _keys(key: Column, size: int) -> I64:
-    keys = numbered(key)
+    keys = numbered(key, "keys")
     if keys.size != size:
         raise WorldError("world.lengths-differ", f"there are {size} scores, {keys.size} keys")
     return np.where(keys < 0, keys.max(initial=-1) + 1, keys)

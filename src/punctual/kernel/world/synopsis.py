@@ -36,8 +36,8 @@ from punctual.kernel.window.ragged import lists_of, offsets_of, take_lists
 from punctual.kernel.window.rangefold import fold
 from punctual.kernel.window.state import I64, State, int64s
 from punctual.kernel.world.candidates import candidates
+from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.ranked_lists import Finish, overfull_rows, rank_lists
-from punctual.kernel.world.rows import numbered
 
 WORTH_CUTTING = 4
 """A list is cut to candidates once it is so many times as long as the ranks that it is kept for."""

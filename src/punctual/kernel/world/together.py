@@ -2,8 +2,8 @@
 
 Model
 -----
-A :class:`Wanted` is one ranking. Those that read ranks (PK, GLOBAL, PT, U_KRANKS, PRF, STREAMS) are requests to one
-walk for the largest k: the polynomial that it keeps begins with that of every smaller k. STREAMS_EXCLUSIVE and
+A ``Wanted`` is one ranking. Those that read ranks (PK, GLOBAL, PT, U_KRANKS, PRF, STREAMS) are requests to one walk
+for the largest k: the polynomial that it keeps begins with that of every smaller k. STREAMS_EXCLUSIVE and
 STREAMS_ALIKE have keys for rules, hence a walk of their own, which all of a kind share. Expected ranks are worked out
 once, geometric weights once for each alpha, the likeliest vector once for each k.
 
@@ -17,62 +17,34 @@ Invariant: an answer has the same bits whatever else is wanted (see ``reading``)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from punctual.errors import InternalError
 from punctual.kernel.world.closed_forms import expected_ranks_of, prfe_of
+from punctual.kernel.world.labels import small_numbers
 from punctual.kernel.world.likeliest import u_topk_of
+from punctual.kernel.world.quantities import probabilities
 from punctual.kernel.world.rank_walk import EPS, checked_eps
-from punctual.kernel.world.ranked import (
-    Ranked,
-    checked_threshold,
-    checked_weights,
-    largest_first,
-    settled,
-    without_residue,
-)
+from punctual.kernel.world.ranked import Ranked, largest_first, reaches, without_residue
 from punctual.kernel.world.requests import Request, Told, tell
-from punctual.kernel.world.rows import F64, I64, UncertainRows, checked_k, in_rank_order
+from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, WorldError, in_rank_order
 from punctual.kernel.world.steady import near
-
-EXCLUSIVE, ALIKE = "STREAMS_EXCLUSIVE", "STREAMS_ALIKE"
-READ_RANKS = ("PK", "GLOBAL", "PT", "U_KRANKS", "PRF", "STREAMS", EXCLUSIVE, ALIKE)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One ranking.
-
-    Attributes
-    ----------
-    semantics : str
-        PK, GLOBAL, PT, U_KRANKS, U_TOPK, EXPECTED_RANK, PRF, PRFE, STREAMS, STREAMS_EXCLUSIVE or STREAMS_ALIKE.
-    k : int
-    numbers : tuple of float
-        The threshold of PT, the weights of PRF, alpha of PRFE.
-    margin : float
-        How far behind the k-th value further rows may be, relatively.
-    """
-
-    semantics: str
-    k: int
-    numbers: tuple[float, ...] = ()
-    margin: float = 0.0
+from punctual.kernel.world.wanted import ALIKE, EXCLUSIVE, OF_KEYS, READ_RANKS, Wanted, checked
 
 
 def rank_together(
-    prob: F64, rule: I64 | None, keys: I64 | None, wanted: Sequence[Wanted], *, eps: float = EPS
+    prob: Column, rule: Column | None, keys: Column | None, wanted: Sequence[Wanted], *, eps: float = EPS
 ) -> list[Ranked]:
-    """Answers over rows that are in rank order already; indexes are into these arrays.
+    """Answers over rows that are in rank order already; indexes are into these columns.
 
     Parameters
     ----------
-    prob : float64[n]
-    rule : int64[n], optional
-        Number of each row's rule, or -1.
-    keys : int64[n], optional
+    prob : numbers in [0, 1]
+    rule : whole numbers, optional
+        Number of each row's rule; a row of a number below 0 has none.
+    keys : whole numbers, optional
         Number of each row's key, for the rankings of keys; all below 0 are one.
     eps : float
         The pass ends where fewer than k better rows exist with a probability of at most this one; no Pr_k moves by
@@ -84,23 +56,32 @@ def rank_together(
 
     Examples
     --------
-    >>> prob = np.array([0.3, 0.4, 0.8])
-    >>> both = rank_together(prob, None, None, [Wanted("PK", 2), Wanted("PK", 1)])
+    >>> both = rank_together([0.3, 0.4, 0.8], None, None, [Wanted("PK", 2), Wanted("PK", 1)])
     >>> [answer.index.tolist() for answer in both]
     [[2, 1], [2]]
     """
-    checked_eps(eps)
-    if keys is not None:  # no key is a key like any other
-        keys = np.where(keys < 0, keys.max(initial=-1) + 1, keys)
+    eps, probs, asked = checked_eps(eps), probabilities(prob), [checked(one) for one in wanted]
+    rules = None if rule is None else small_numbers(rule, probs.size, "rules")
+    of_keys = None if keys is None else small_numbers(keys, probs.size, "keys")
+    if of_keys is not None:  # no key is a key like any other
+        of_keys = np.where(of_keys < 0, of_keys.max(initial=-1) + 1, of_keys)
     answers: dict[Wanted, Ranked] = {}
     for walk in (None, EXCLUSIVE, ALIKE):
-        own = [one for one in wanted if one.semantics in READ_RANKS and walk == _walk_of(one)]
+        own = [one for one in asked if one.semantics in READ_RANKS and walk == _walk_of(one)]
         if own:
-            answers |= from_ranks(_rows(prob, rule, keys, walk), own, keys, eps=eps)
-    others = [one for one in wanted if one.semantics not in READ_RANKS]
+            answers |= from_ranks(_rows(probs, rules, _needed_keys(of_keys, own), walk), own, of_keys, eps=eps)
+    others = [one for one in asked if one.semantics not in READ_RANKS]
     if others:
-        answers |= _by_themselves(in_rank_order(prob, rule), others)
-    return [answers[one] for one in wanted]
+        answers |= _by_themselves(in_rank_order(probs, rules), others)
+    return [answers[one] for one in asked]
+
+
+def _needed_keys(keys: I64 | None, wanted: Sequence[Wanted]) -> I64 | None:
+    if keys is None and (missing := [one.semantics for one in wanted if one.semantics in OF_KEYS]):
+        raise WorldError(
+            "world.no-keys", f"{missing[0]} ranks keys, and there are none", hint="give the number of each row's key"
+        )
+    return keys
 
 
 def _by_themselves(rows: UncertainRows, wanted: Sequence[Wanted]) -> dict[Wanted, Ranked]:
@@ -111,7 +92,7 @@ def _by_themselves(rows: UncertainRows, wanted: Sequence[Wanted]) -> dict[Wanted
         which = (one.semantics, one.numbers)
         match one.semantics:
             case "U_TOPK":
-                answers[one] = u_topk_of(rows.possible(), checked_k(one.k))
+                answers[one] = u_topk_of(rows.possible(), one.k)
             case "EXPECTED_RANK":
                 if which not in everything:
                     everything[which] = expected_ranks_of(rows, None)
@@ -127,18 +108,17 @@ def _by_themselves(rows: UncertainRows, wanted: Sequence[Wanted]) -> dict[Wanted
 
 def _first(every: Ranked, wanted: Wanted, *, ascending: bool = False) -> Ranked:
     """The first k, and with a margin what is near behind them."""
-    k = checked_k(wanted.k)
     if wanted.margin:
-        return near(every, k, wanted.margin, ascending=ascending)
-    return Ranked(every.index[:k], every.value[:k])
+        return near(every, wanted.k, wanted.margin, ascending=ascending)
+    return Ranked(every.index[: wanted.k], every.value[: wanted.k])
 
 
 def from_ranks(
     rows: UncertainRows, wanted: Sequence[Wanted], keys: I64 | None = None, *, eps: float = EPS
 ) -> dict[Wanted, Ranked]:
-    """Answers from one walk over rows without impossible ones; ``keys`` are those of the input."""
+    """Answers from one walk over rows without impossible ones; ``keys`` are those of the input. All is checked."""
     requests = _requests([one for one in wanted if one.semantics != "U_KRANKS"])
-    deepest = max((checked_k(one.k) for one in wanted if one.semantics == "U_KRANKS"), default=0)
+    deepest = max((one.k for one in wanted if one.semantics == "U_KRANKS"), default=0)
     number, best_rows = (None, None) if keys is None else _numbered_by_best_row(keys[rows.position])
     told = tell(rows, list(requests.values()), keys=number, ranks=deepest, eps=eps)
     answers = {one: _likely_at_ranks(rows, told, one.k) for one in wanted if one.semantics == "U_KRANKS"}
@@ -149,9 +129,11 @@ def from_ranks(
         else:
             places, values = told.choice(request)
         if request.weights:
-            values = without_residue(values, np.array(request.weights))
+            values = without_residue(values, rows.prob[places], np.array(request.weights))
+        if one.semantics in (EXCLUSIVE, ALIKE):  # a rule may be more than 1 by as much as is forgiven
+            values = np.minimum(values, 1.0)
         if request.least:
-            kept = settled(values) >= settled(np.array([request.least / (1 + one.margin)]))
+            kept = reaches(values, request.least / (1 + one.margin))
             places, values = places[kept], values[kept]
         elif request.by_key or request.weights:
             places, values = places[values != 0], values[values != 0]
@@ -176,15 +158,14 @@ def _requests(wanted: Sequence[Wanted]) -> dict[Wanted, Request]:
 
 
 def _request(wanted: Wanted) -> Request:
-    k, margin = checked_k(wanted.k), wanted.margin
+    k, margin = wanted.k, wanted.margin
     match wanted.semantics:
         case "PK" | "GLOBAL":
             return Request(k, best=k, margin=margin)
         case "PT":
-            return Request(k, least=checked_threshold(wanted.numbers[0]), margin=margin)
+            return Request(k, least=wanted.numbers[0], margin=margin)
         case "PRF":
-            weights = tuple(checked_weights(wanted.numbers).tolist())
-            return Request(len(weights), best=k, margin=margin, weights=weights)
+            return Request(len(wanted.numbers), best=k, margin=margin, weights=wanted.numbers)
         case "STREAMS" | "STREAMS_EXCLUSIVE" | "STREAMS_ALIKE":
             return Request(k, by_key=True)
     raise InternalError(f"{wanted.semantics} does not read ranks")
