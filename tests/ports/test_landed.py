@@ -54,6 +54,9 @@ def test_rows_become_lines(tmp_path: Path) -> None:
         ([(1, 2)], "feed.wrong-width"),
         ([{"x": object()}], "feed.bad-value"),
         (["text"], "feed.bad-value"),
+        ("text", "feed.bad-value"),
+        (5, "feed.bad-value"),
+        (None, "feed.bad-value"),
         (pd.DataFrame({"speed": [1]}), "feed.unknown-column"),
         (pa.table({"speed": [1]}), "feed.unknown-column"),
     ],
@@ -63,6 +66,10 @@ def test_what_does_not_fit_is_refused_and_nothing_lands(tmp_path: Path, rows: An
         write_rows(tmp_path, 0, rows, COLUMNS)
     assert failed.value.code == code
     assert os.listdir(tmp_path) == []
+
+
+def test_one_dict_is_one_row(tmp_path: Path) -> None:
+    assert lines(write_rows(tmp_path, 0, {"X": 1.5, "s": "a"}, COLUMNS)) == [{"x": 1.5, "s": "a"}]
 
 
 def test_tables_become_parquet(tmp_path: Path) -> None:

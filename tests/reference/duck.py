@@ -103,6 +103,9 @@ def _mended(node: exp.Expression) -> exp.Expression:
         return exp.cast(node, "BIGINT")
     if isinstance(node, exp.Length | exp.Hour | exp.Minute | exp.Second) and not _wrapped(node):
         return exp.cast(node, "INT")
+    if isinstance(node, exp.JSONFormat):  # DuckDB keeps NULLs and microseconds without being told
+        node.set("options", None)
+        return node
     if isinstance(node, exp.Anonymous) and node.name.lower() in MICROS_OF:
         size = exp.Literal.number(MICROS_OF[node.name.lower()])
         micros = exp.Mul(this=exp.paren(node.expressions[0]), expression=size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,11 +17,19 @@ from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
 from punctual.ports.sinks.noop import NoopSink
 from punctual.ports.sinks.parquet import ParquetSink
-from punctual.ports.sinks.sink import Sink
+from punctual.ports.sinks.sink import Sink, SinkState
 from punctual.ports.storage import PosixFiles
 from tests.store.answering import block
 
 FILES = PosixFiles()
+
+
+def lines_sink(folder: str) -> JsonLinesSink:
+    return JsonLinesSink(FILES, folder, state="mine")
+
+
+def parquet_sink(folder: str) -> ParquetSink:
+    return ParquetSink(FILES, folder)
 
 
 def record(position: int, *queries: str) -> list[AnswerBlock]:
@@ -37,7 +46,7 @@ def parquet_numbers(folder: Path) -> list[int]:
 
 
 def test_json_lines_go_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
-    sink = JsonLinesSink(FILES, str(tmp_path / "out"))
+    sink = lines_sink(str(tmp_path / "out"))
     sink.open(None)
     sink.claim(["a", "b", "silent"])
     sink.write(1, record(1, "a", "b"))
@@ -46,7 +55,7 @@ def test_json_lines_go_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
     sink.close()
     with open(tmp_path / "out" / "a.jsonl", "ab") as torn:
         torn.write(b'{"query":"a","num')
-    again = JsonLinesSink(FILES, str(tmp_path / "out"))
+    again = lines_sink(str(tmp_path / "out"))
     again.open(state)
     again.claim(["a", "b", "silent"])
     assert again.position == 1
@@ -58,18 +67,18 @@ def test_json_lines_go_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "silent.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize("make", [JsonLinesSink, ParquetSink])
-def test_what_somebody_else_wrote_is_not_touched(tmp_path: Path, make: type[JsonLinesSink | ParquetSink]) -> None:
-    own = tmp_path / ("a.jsonl" if make is JsonLinesSink else "a/00000000000000000001.parquet")
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+def test_what_somebody_else_wrote_is_not_touched(tmp_path: Path, make: Callable[[str], Sink]) -> None:
+    own = tmp_path / ("a.jsonl" if make is lines_sink else "a/00000000000000000001.parquet")
     own.parent.mkdir(exist_ok=True)
     own.write_text("mine\n")
     (tmp_path / "notes.jsonl").write_text("also mine\n")
-    sink = make(FILES, str(tmp_path))
+    sink = make(str(tmp_path))
     sink.open(None)
     sink.claim(["b"])
     sink.write(1, record(1, "b"))
     state = sink.checkpoint()
-    for begun in (sink, make(FILES, str(tmp_path))):
+    for begun in (sink, make(str(tmp_path))):
         if begun is not sink:
             begun.open(state)
         with pytest.raises(StateError) as told:
@@ -81,7 +90,7 @@ def test_what_somebody_else_wrote_is_not_touched(tmp_path: Path, make: type[Json
 
 def test_a_state_that_is_not_kept_replaces_files(tmp_path: Path) -> None:
     for _run in range(2):
-        sink = JsonLinesSink(FILES, str(tmp_path), replace=True)
+        sink = JsonLinesSink(FILES, str(tmp_path), state=None)
         sink.open(None)
         sink.claim(["a"])
         sink.write(1, record(1, "a"))
@@ -95,15 +104,85 @@ def test_a_state_that_is_not_kept_replaces_files(tmp_path: Path) -> None:
         assert parquet_numbers(tmp_path / "p" / "a") == [7]
 
 
+def run(folder: Path | str, state: str | None, saved: SinkState | None = None) -> SinkState:
+    """A run of a state, or of none, that writes two answers more than were saved."""
+    sink = JsonLinesSink(FILES, str(folder), state=state)
+    sink.open(saved)
+    sink.claim(["a", "silent"])
+    for position in (sink.position + 1, sink.position + 2):
+        sink.write(position, record(position, "a"))
+    sink.close()
+    return sink.checkpoint()
+
+
+def is_refused(folder: Path, state: str | None, saved: SinkState | None = None) -> bool:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(StateError) as told:
+        run(folder, state, saved)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    return told.value.code == "sink.foreign-file"
+
+
+def test_a_run_without_a_state_leaves_the_files_of_a_state_alone(tmp_path: Path) -> None:
+    saved = run(tmp_path, "mine")
+    assert is_refused(tmp_path, None)
+    (tmp_path / "a.jsonl").rename(tmp_path / "kept")
+    assert is_refused(tmp_path, None), "also one that has no answers yet"
+    (tmp_path / "kept").rename(tmp_path / "a.jsonl")
+    run(tmp_path, "mine", saved)
+    assert numbers(tmp_path / "a.jsonl") == [1, 2, 3, 4]
+    assert is_refused(tmp_path, "another")
+
+
+def test_what_was_moved_away_is_free_and_then_belongs_to_who_took_it(tmp_path: Path) -> None:
+    saved = run(tmp_path, "mine")
+    for name in ("a", "silent"):
+        (tmp_path / f"{name}.jsonl").unlink()
+    for _again in range(2):
+        run(tmp_path, None)
+        assert numbers(tmp_path / "a.jsonl") == [1, 2]
+    assert is_refused(tmp_path, "mine", saved), "it is not what this state has written"
+
+
+def test_an_empty_file_of_a_run_without_a_state_is_nobodys(tmp_path: Path) -> None:
+    run(tmp_path, None)
+    (tmp_path / "a.jsonl").unlink()
+    assert (tmp_path / "silent.jsonl").exists()
+    run(tmp_path, "mine")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "files": {}}', '{"format": 1}'])
+def test_owners_that_cannot_be_read_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".punctual.json").write_text(text)
+    assert is_refused(tmp_path, None)
+
+
+def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "out" / "a.jsonl").mkdir(parents=True)
+    for folder, code in {
+        str(tmp_path / "file"): "sink.unusable",
+        str(tmp_path / "file" / "below"): "sink.unusable",
+        str(tmp_path / "out"): "sink.unusable",
+        "/proc/nothing": "sink.unusable",
+        "s3://bucket/out": "sink.not-a-folder",
+    }.items():
+        with pytest.raises(StateError) as told:
+            run(folder, None)
+        assert told.value.code == code, folder
+        assert told.value.hint
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_an_empty_file_is_nobodys(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
-    sink = JsonLinesSink(FILES, str(tmp_path))
+    sink = lines_sink(str(tmp_path))
     sink.open(None)
     sink.claim(["a"])
 
 
 def test_output_that_the_user_changed_is_noticed_and_moved_away_is_begun_anew(tmp_path: Path) -> None:
-    sink = JsonLinesSink(FILES, str(tmp_path))
+    sink = lines_sink(str(tmp_path))
     sink.open(None)
     sink.claim(["a"])
     sink.write(1, record(1, "a"))
@@ -111,19 +190,19 @@ def test_output_that_the_user_changed_is_noticed_and_moved_away_is_begun_anew(tm
     sink.close()
     os.truncate(tmp_path / "a.jsonl", 10)
     with pytest.raises(StateError) as told:
-        JsonLinesSink(FILES, str(tmp_path)).open(state)
+        lines_sink(str(tmp_path)).open(state)
     assert told.value.code == "sink.changed-file"
     (tmp_path / "a.jsonl").rename(tmp_path / "old")
-    again = JsonLinesSink(FILES, str(tmp_path))
+    again = lines_sink(str(tmp_path))
     again.open(state)
     again.write(2, record(2, "a"))
     assert numbers(tmp_path / "a.jsonl") == [2]
     assert again.checkpoint()["files"]["a"] == (tmp_path / "a.jsonl").stat().st_size
 
 
-@pytest.mark.parametrize("make", [JsonLinesSink, ParquetSink])
-def test_writing_before_claiming_is_a_bug(tmp_path: Path, make: type[JsonLinesSink | ParquetSink]) -> None:
-    sink = make(FILES, str(tmp_path))
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+def test_writing_before_claiming_is_a_bug(tmp_path: Path, make: Callable[[str], Sink]) -> None:
+    sink = make(str(tmp_path))
     sink.open(None)
     with pytest.raises(InternalError):
         sink.write(1, record(1, "a"))
@@ -131,7 +210,7 @@ def test_writing_before_claiming_is_a_bug(tmp_path: Path, make: type[JsonLinesSi
 
 def test_hundreds_of_queries_with_few_files_open(tmp_path: Path) -> None:
     queries = [f"q{number}" for number in range(300)]
-    sink = JsonLinesSink(FILES, str(tmp_path), open_files=20)
+    sink = JsonLinesSink(FILES, str(tmp_path), state="mine", open_files=20)
     sink.open(None)
     sink.claim(queries)
     before = len(os.listdir("/proc/self/fd"))

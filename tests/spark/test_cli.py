@@ -115,6 +115,32 @@ def test_looking_into_no_state(folder: Path, capfd: pytest.CaptureFixture[str]) 
     assert not (folder / "nowhere").exists()
 
 
+BAD_FOLDERS = {
+    "a state that is a file": ("--state", "program.sql", "state.foreign"),
+    "a state below a file": ("--state", "program.sql/below", "state.unusable"),
+    "a state that cannot be made": ("--state", "/proc/nothing", "state.unusable"),
+    "a state in an object store": ("--state", "s3://bucket/state", "state.not-a-folder"),
+    "an output that is a file": ("--out", "program.sql", "sink.unusable"),
+    "an output that cannot be made": ("--out", "/proc/nothing", "sink.unusable"),
+    "an output in an object store": ("--out", "s3://bucket/out", "sink.not-a-folder"),
+}
+
+
+@pytest.mark.parametrize(("flag", "path", "code"), BAD_FOLDERS.values(), ids=BAD_FOLDERS.keys())
+def test_folders_that_cannot_be_used(
+    folder: Path, flag: str, path: str, code: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said before a JVM starts, and nothing is made."""
+    monkeypatch.chdir(folder)
+    result = Result(capfd, "run", "program.sql", "--once", flag, path)
+    assert (result.code, result.out) == (1, "")
+    assert f"error[{code}]" in result.err
+    assert "hint:" in result.err
+    assert "Traceback" not in result.err
+    assert sorted(p.name for p in folder.iterdir()) == ["program.sql", "rows"]
+    assert (folder / "program.sql").read_text() == PROGRAM
+
+
 class TestOnSpark:
     pytestmark = spark_is_needed
 
@@ -158,7 +184,10 @@ class TestOnSpark:
         (letter,) = [json.loads(line) for line in dead.out.splitlines()]
         assert (letter["stream"], letter["row"]) == ("s", "no row")
         assert letter["origin"] == str(folder / "rows" / "1.json")
-        assert Result(capfd, "dead", "--state", folder / "state", "--stream", "other").out == ""
+        assert Result(capfd, "dead", "--state", folder / "state", "--stream", "S").out == dead.out
+        other = Result(capfd, "dead", "--state", folder / "state", "--stream", "other")
+        assert (other.code, other.out) == (2, "")
+        assert 'no stream "other"' in other.err
 
     def test_out_of_somebody_else_is_left_alone(self, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (folder / "out").mkdir()

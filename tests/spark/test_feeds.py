@@ -65,21 +65,59 @@ def test_json_rows_good_bad_and_blank(spark: SparkSession, tmp_path: Path) -> No
         '{"ts":"yesterday","sym":"E"}\n'
         "not json\n"
         '{"ts":"2012-04-21T11:20:00+02:00","sym":"F","qty":3000000000}\n'
-        '[{"sym":"G","qty":7},{"sym":"H","qty":8}]\n'
     )
     good, bad, unreadable = feed_rows(spark, tmp_path, "JSON", TRADES)
-    assert [r["sym"] for r in good] == ["A", "B", "C", "G", "H"]
+    assert [r["sym"] for r in good] == ["A", "B", "C"]
     assert [naive(r["ts"]) for r in good[:3]] == [NINE, NINE, datetime(2012, 4, 21, 9, 20)]
     assert (good[0]["qty"], good[0]["px"], good[2]["qty"]) == (1, 1.5, None)
     assert [b["reason"] for b in bad] == [
         'column "qty" is not INT',
         'column "ts" is not TIMESTAMP',
-        "not a JSON object",
+        "not one JSON object",
         'column "qty" is not INT',
     ]
     assert bad[2]["raw"] == "not json"
     assert json.loads(bad[0]["raw"])["qty"] == "many"
     assert unreadable == []
+
+
+def test_a_line_is_one_json_object_or_malformed(spark: SparkSession, tmp_path: Path) -> None:
+    row = '{"sym":"A","qty":1}'
+    bad_lines = [
+        row + row, f"{row},{row}", f"{row} {row}", f"{row},", f"{row},{{}}", f"{row} trailing", row + "}", row + "]",
+        row + "//", row[:-1], f'{row}],"z":[{row}', f'{row},"sym":"B"', row + "]}", "[]", f"[{row}]", f"[{row},{row}]",
+        "1", '"A"', "null", "-", ",",
+    ]  # fmt: skip
+    blank = ["", "   ", "\t", "\r"]
+    good_lines = [row, f"  {row}\t", '{"sym":"B","qty":2,"more":{"a":[1,{}]}}', "{}"]
+    (tmp_path / "a.json").write_text("\n".join(bad_lines + blank + good_lines))
+    with open(tmp_path / "b.json", "wb") as file:
+        file.write(row.encode() + b"\xff\xfe\n" + row.encode() + b"\n\xff\n")
+    good, bad, _ = feed_rows(spark, tmp_path, "JSON", TRADES)
+    assert sorted((r["sym"], r["qty"]) for r in good if r["sym"]) == [("A", 1)] * 3 + [("B", 2)]
+    assert len(good) == 5, "an object without a field is a row"
+    assert [b["raw"] for b in bad] == [*bad_lines, row + "\ufffd\ufffd", "\ufffd"]
+    assert {b["reason"] for b in bad} == {"not one JSON object"}
+
+
+def test_json_options_of_lines_and_of_whole_files(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{'ts':'21.04.2012 09:20','qty':1} // a note\n{'ts':'2012','qty':2}\n")
+    chosen = (("timestampFormat", "dd.MM.yyyy HH:mm"), ("allowComments", "true"), ("mode", "FAILFAST"))
+    good, bad, _ = feed_rows(spark, tmp_path, "JSON", TRADES, *chosen)
+    assert [(naive(r["ts"]), r["qty"]) for r in good] == [(NINE, 1)]
+    assert [b["reason"] for b in bad] == ['column "ts" is not TIMESTAMP']
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    (whole / "a.json").write_text('[{"sym":"A",\n"qty":1},\n{"sym":"B","qty":2}]')
+    (whole / "b.json").write_text('{"sym":"C",\n"qty":"many"}')
+    good, bad, _ = feed_rows(spark, whole, "JSON", TRADES, ("multiLine", "true"))
+    assert [(r["sym"], r["qty"]) for r in good] == [("A", 1), ("B", 2)]
+    assert [b["reason"] for b in bad] == ['column "qty" is not INT']
+    wide = tmp_path / "wide"
+    wide.mkdir()
+    (wide / "a.json").write_text('{"sym":"é"}\n', encoding="latin-1")
+    latin = (("encoding", "ISO-8859-1"), ("lineSep", "\n"))
+    assert [r["sym"] for r in feed_rows(spark, wide, "JSON", TRADES, *latin)[0]] == ["é"]
 
 
 def test_a_json_record_is_malformed_whatever_is_read_of_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -186,9 +224,27 @@ def test_parquet_misfits_missing_columns_and_broken_files(spark: SparkSession, t
     assert [os.path.basename(p) for p, _ in unreadable] == ["c.parquet", "d.parquet", "e.parquet", "f.parquet"]
 
 
+def test_parquet_columns_of_nulls_and_of_dictionaries(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [("ts", "TIMESTAMP"), ("s", "STRING"), ("n", "BIGINT"), ("xs", "ARRAY<DOUBLE>")]
+    at = pa.array([NINE, NINE], pa.timestamp("us", "UTC"))
+    nothing = pa.table({"ts": at, "s": pa.nulls(2), "n": pa.nulls(2), "xs": pa.array([[], [None]])})
+    pq.write_table(nothing, tmp_path / "a.parquet")
+    words, numbers = pa.array(["a", None]).dictionary_encode(), pa.array([1, 2]).dictionary_encode()
+    pq.write_table(pa.table({"ts": pa.nulls(2), "s": words, "n": numbers}), tmp_path / "b.parquet")
+    write_rows(tmp_path, 1, pd.DataFrame({"ts": [NINE], "s": pd.Categorical(["c"]), "n": [None]}), columns)
+    good, bad, unreadable = feed_rows(spark, tmp_path, "PARQUET", columns)
+    assert (bad, unreadable) == ([], [])
+    found = [(r["s"], r["n"], r["xs"], r["ts"] is None) for r in good]
+    assert sorted(found, key=str) == sorted(
+        [(None, None, [], False), (None, None, [None], False), ("a", 1, None, True), (None, 2, None, True),
+         ("c", None, None, False)], key=str,
+    )  # fmt: skip
+
+
 def test_what_is_called_castable_spark_can_cast(spark: SparkSession) -> None:
-    kinds = ["TINYINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(20,0)", "BOOLEAN", "STRING", "BINARY", "DATE", "TIMESTAMP",
-             "TIMESTAMP_NTZ", "ARRAY<INT>", "ARRAY<STRING>", "ARRAY<TIMESTAMP>"]  # fmt: skip
+    kinds = ["VOID", "TINYINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(20,0)", "BOOLEAN", "STRING", "BINARY",
+             "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "ARRAY<VOID>", "ARRAY<INT>", "ARRAY<STRING>",
+             "ARRAY<TIMESTAMP>"]  # fmt: skip
     pairs = [(a, b) for a, b in itertools.product(kinds, kinds) if castable(a, b)]
     casts = ", ".join(f"try_cast(CAST(NULL AS {a}) AS {b})" for a, b in pairs)
     assert len(spark.sql(f"SELECT {casts}").columns) == len(pairs) > 60

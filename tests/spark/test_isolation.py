@@ -112,10 +112,38 @@ def test_bad_files(folder: Path) -> None:
     assert run.stopped == frozenset()
     assert set(run.reasons()) == {"bad.json.gz", "cut.parquet", "empty.parquet", "other.parquet"}
     assert all(reason.startswith("unreadable file") for reason in run.reasons().values())
+    assert "it is a damaged gzip file" in run.reasons()["bad.json.gz"]
     for name in run.reasons():
         assert any(name in message for message in run.said), name
     status = read_status(str(run.state))
     assert [status["streams"][name]["dead_letters"] for name in ("cars", "rain")] == [1, 3]
+
+
+def test_letters_made_of_rows_keep_nulls_and_microseconds(folder: Path) -> None:
+    """They can be fed again as they are."""
+    program = "CREATE STREAM s (t TIMESTAMP EVENT TIME, car STRING, at TIMESTAMP, n INT) FROM FILES 's' FORMAT {};"
+    query = "CREATE QUERY q AS SELECT count(*) AS n FROM s [RANGE 10 SECONDS] PERIOD 5 SECONDS;"
+    late = {"t": second(1.654321), "car": None, "at": second(2.000001), "n": None}
+    after = {"t": second(30), "car": "A", "at": None, "n": 7}
+    for file, row in enumerate((after, late)):
+        write(folder, f"s/{file}.json", json.dumps(row) + "\n", file)
+    run = Run(folder, "json", program.format("JSON") + query, options={"max_files_per_tick": "1"})
+    (letter,) = read_dead(str(run.state), None)
+    assert (letter["reason"], json.loads(letter["row"])) == ("late", late)
+    write(folder, "s/2.json", letter["row"] + "\n", 2)
+    run = Run(folder, "json", program.format("JSON") + query, options={"max_files_per_tick": "1"})
+    first, again = read_dead(str(run.state), None)
+    assert (first["row"], first["event_time"]) == (again["row"], again["event_time"])
+    for file in range(3):
+        (folder / f"s/{file}.json").unlink()
+    at = pa.array([1_772_323_201_654_321], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"t": at, "car": pa.array([None], pa.string()), "n": ["x"]}), folder / "s" / "a.parquet")
+    (letter,) = read_dead(str(Run(folder, "parquet", program.format("PARQUET") + query).state), None)
+    assert json.loads(letter["row"]) == {"t": second(1.654321), "car": None, "n": "x"}
+    (folder / "s" / "a.parquet").unlink()
+    write(folder, "s/a.csv", "t,car,n\n2026-03-01T00:00:01.654321Z,,x\n", 0)
+    (letter,) = read_dead(str(Run(folder, "csv", program.format("CSV") + query).state), None)
+    assert json.loads(letter["row"]) == {"t": second(1.654321), "car": None, "n": "x"}
 
 
 def test_a_batch_of_bad_files_only(folder: Path) -> None:

@@ -23,7 +23,7 @@ from tests.store.story import BATCHES, OUT, STATE, MakeSink, encoded_answers, li
 
 
 def jsonl(files: Files) -> JsonLinesSink:
-    return JsonLinesSink(files, OUT, open_files=1)
+    return JsonLinesSink(files, OUT, state="one", open_files=1)
 
 
 def parquet(files: Files) -> ParquetSink:

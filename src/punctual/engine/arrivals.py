@@ -12,15 +12,15 @@ from punctual.errors import FeedError
 class Arrivals:
     """Asks streams for their next slices.
 
-    ``patient`` says whether a source that was there once and is not now holds nobody up: in a live run. ``report`` is
-    told what a person should know.
+    Every source was there when its stream was declared. ``patient`` says whether one that is not now holds nobody up:
+    in a live run. ``report`` is told what a person should know.
     """
 
     def __init__(self, report: Callable[[str], None], *, patient: bool) -> None:
         self._report = report
         self._patient = patient
         self._there: dict[str, bool] = {}
-        """Streams whose source could be looked at once, and whether it could the last time."""
+        """Whether a stream's source could be looked at the last time."""
 
     def slices(self, intakes: Mapping[str, Intake], now: Micros, limit: int | None) -> dict[str, Slice]:
         """The next slice of every stream that has one."""
@@ -31,9 +31,9 @@ class Arrivals:
         try:
             planned = intake.plan(now, limit)
         except FeedError as error:
-            if not self._patient or name not in self._there:
+            if not self._patient:
                 raise
-            if self._there[name]:
+            if self._there.get(name, True):
                 self._report(f'stream "{name}" cannot be read for now: {error.fact}')
             self._there[name] = False
             return None

@@ -24,7 +24,7 @@ from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
-from punctual.engine.progress import Progress, end_of_input
+from punctual.engine.progress import Progress, committed, end_of_input
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.registration import registered
@@ -82,12 +82,9 @@ class Core:
         self.delivery = Delivery(store, clock, options.keep_answers_us)
         self.tables = Tables(backend.table, report)
         self.intakes: dict[str, Intake] = {}
-        self.progress: dict[str, Progress] = {}
+        self.progress = committed(store)
         found = store.program()
         self.program = ProgramState.from_json(*found) if found else ProgramState()
-        newest = self._newest()
-        if newest is not None:
-            self.progress = {n: Progress.from_json(p) for n, p in newest.body["progress"].items()}
         journal = Journal(store.journal)
         self.cadences = Cadences(journal)
         self._cuts = Cuts(journal)
@@ -119,7 +116,11 @@ class Core:
     # -- the program -------------------------------------------------------------------------------
 
     def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
-        """Make this the standing program, at a batch boundary. What still fits of the old one is kept."""
+        """Make this the standing program, at a batch boundary. What still fits of the old one is kept.
+
+        An output that somebody else wrote is the one thing that can refuse it; nothing has changed then.
+        """
+        self.delivery.claim([query.name for query in standing.catalog.queries.values()])
         running = self._memory is not None
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
@@ -135,7 +136,6 @@ class Core:
             self.progress.setdefault(name, Progress())
         self.cadences.adopt(standing.timing)
         self._register()
-        self.delivery.claim([query.name for query in standing.catalog.queries.values()])
         if running:
             self._reload()
 
@@ -210,10 +210,6 @@ class Core:
 
     # -- recovery ----------------------------------------------------------------------------------
 
-    def _newest(self) -> Manifest | None:
-        manifests = self.store.manifests()
-        return manifests[-1] if manifests else self.store.base()
-
     def _taken(self, stream: str) -> Iterator[Any]:
         base = self.store.base()
         if base is not None and stream in base.body["taken"]:
@@ -240,7 +236,7 @@ class Core:
                 self.memory.drop(self.progress)
             else:
                 self._pass(manifest.batch, delivered if manifest.batch == batch else {})
-        self.progress = newest
+        self.progress = {**newest, **committed(self.store)}  # with what the passes have found
 
     # -- a batch -----------------------------------------------------------------------------------
 

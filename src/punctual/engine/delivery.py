@@ -90,12 +90,11 @@ class Delivery:
 
     def claim(self, queries: Sequence[str]) -> None:
         """Sinks make ready for these queries before the first answer of any of them; others are forgotten."""
+        if self._open:
+            for name, sink in self.sinks.items():
+                sink.claim(queries)
+                self._store.save_sink_state(name, sink.checkpoint())
         self.displayed.only(queries)
-        if not self._open:
-            return
-        for name, sink in self.sinks.items():
-            sink.claim(queries)
-            self._store.save_sink_state(name, sink.checkpoint())
 
     def deliver(self, batch: int, number: int, blocks: list[AnswerBlock]) -> int:
         """Log what a pass answered, the batch's first or a later one, then hand it on; how many answers it has."""

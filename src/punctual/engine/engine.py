@@ -20,12 +20,12 @@ import pandas as pd
 
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
-from punctual.config import parse_options
+from punctual.config import Options, parse_options
 from punctual.engine.core import Core, Settled
-from punctual.engine.intake import LandedIntake, intake_for
+from punctual.engine.intake import Intake, LandedIntake, intake_for
 from punctual.engine.look import declarations
 from punctual.engine.loop import Loop
-from punctual.errors import BindError, ProgramErrors, RunError
+from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource
@@ -34,7 +34,7 @@ from punctual.ports.feeds.landed import land, write_rows
 from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
 from punctual.ports.sinks.sink import Sink
-from punctual.ports.storage import Files, PosixFiles
+from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, Declared, QueryTypes
 from punctual.runtime.spark import SparkBackend
 from punctual.runtime.store.lock import StateLock
@@ -86,8 +86,8 @@ class Engine:
         files: Files | None = None,
         report: Report | None = None,
     ) -> None:
-        self._state = os.path.abspath(state) if state is not None else None
-        self._out = os.path.abspath(out) if out is not None else None
+        self._state = absolute_folder(state) if state is not None else None
+        self._out = absolute_folder(out) if out is not None else None
         self._options = dict(options or {})
         self._base = os.path.abspath(base or os.getcwd())
         self._live = live
@@ -122,8 +122,13 @@ class Engine:
         return self._catalog
 
     def sql(self, text: str) -> Program:
-        """Run statements. Either all of them take effect or none; every error is raised at once."""
+        """Run statements. Either all of them take effect or none; every error is raised at once.
+
+        Sources are looked at when the engine is open, or else when it opens. Raises what ended the loop, if anything
+        did.
+        """
         with self._mutex:
+            self._raise_problem()
             program = compile_program(text, self._catalog, base=self._base)
             self._adopt(program.catalog, declarations(program), text)
             return program
@@ -132,34 +137,48 @@ class Engine:
         parse_options({**catalog.options, **self._options})
         new = [query for name, query in catalog.queries.items() if self._catalog.queries.get(name) is not query]
         if self._core is not None:
-            self._judge(catalog, declared, new, text)
-            self._install(catalog)
+            options = parse_options({**catalog.options, **self._options})
+            self._install(catalog, options, self._judge(catalog, options, declared, new, text))
         self._catalog = catalog
         self._written.append((declared, new, text))
 
-    def _judge(self, catalog: Catalog, declared: list[Declared], queries: list[WindowQuery], text: str) -> None:
-        """Ask the data plane about what is new; raise all it finds, placed in the text that said it."""
+    def _judge(
+        self, catalog: Catalog, options: Options, declared: list[Declared], queries: list[WindowQuery], text: str
+    ) -> dict[str, Intake]:
+        """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
         assert self._backend is not None
+        assert self._core is not None
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
         judged = self._backend.judge(declared, queries, known)
-        if judged.errors:
-            raise ProgramErrors(judged.errors, text)
+        errors = list(judged.errors)
+        intakes: dict[str, Intake] = {}
+        for one in declared:
+            if isinstance(one.relation, Stream):
+                name = one.relation.name.lower()
+                try:
+                    folder = self._core.store.feed_folder(name)
+                    intakes[name] = intake_for(one.relation, options, folder, live=self._live)
+                    intakes[name].look()
+                except FeedError as error:
+                    error.span = one.span
+                    errors.append(error)
+        if errors:
+            raise ProgramErrors(errors, text)
         self._types |= judged.queries
+        return intakes
 
-    def _install(self, catalog: Catalog) -> None:
+    def _install(self, catalog: Catalog, options: Options, intakes: Mapping[str, Intake]) -> None:
         core = self._core
         assert core is not None
-        core.options = parse_options({**catalog.options, **self._options})
         core.tables.declare(catalog.tables)
-        standing = core.stand(_with_casts(catalog, self._types), self._types)
-        intakes = {
-            name: intake_for(stream, core.options, core.store.feed_folder(name), live=self._live)
-            for name, stream in catalog.streams.items()
-            if name not in core.intakes
-        }
-        core.install(standing, intakes)
+        former, core.options = core.options, options
+        try:
+            core.install(core.stand(_with_casts(catalog, self._types), self._types), intakes)
+        except PunctualError:
+            core.options = former
+            raise
 
     def stream(
         self,
@@ -178,6 +197,7 @@ class Engine:
         were; afterwards it is a stream that was added later.
         """
         with self._mutex:
+            self._raise_problem()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
@@ -197,9 +217,10 @@ class Engine:
     def feed(self, name: str, rows: Any) -> None:
         """Give rows to a stream FROM FEED: dicts, tuples in declared order, a pandas DataFrame or an Arrow table.
 
-        They are durable when this returns, and counted in the next batch.
+        They are durable when this returns, and counted in the next batch. Raises what ended the loop, if anything did.
         """
         with self._mutex:
+            self._raise_problem()
             core = self._opened()
             stream = self._catalog.streams.get(name.lower())
             if stream is None or not isinstance(stream.source, FeedSource):
@@ -228,10 +249,10 @@ class Engine:
             directory = self._state
             if directory is None:
                 directory = self._temporary = tempfile.mkdtemp(prefix="punctual-")
-            os.makedirs(directory, exist_ok=True)
             self._lock = StateLock.acquire(directory, self._files, self._clock)
             try:
                 store = Store.open(directory, self._files, identity=secrets.token_hex(8))
+                sinks = {**self._out_sink(store), **self._sinks}
                 backend = self._backend = self._make_backend()
                 pid = backend.pid()
                 if pid is not None:
@@ -240,20 +261,27 @@ class Engine:
                 judged = self._live or self._speed is not None
                 core = Core(backend, store, options, self._clock, judged=judged, report=self._report)
                 core.delivery.listeners += self._listeners
-                if self._out is not None:
-                    core.delivery.sinks["jsonl"] = JsonLinesSink(self._files, self._out, replace=self._state is None)
-                core.delivery.sinks |= self._sinks
+                core.delivery.sinks |= sinks
                 self._core = core
                 standing = set(map(id, self._catalog.queries.values()))
+                intakes: dict[str, Intake] = {}
                 for declared, queries, text in self._written:
-                    self._judge(self._catalog, declared, [q for q in queries if id(q) in standing], text)
-                self._install(self._catalog)
+                    still = [q for q in queries if id(q) in standing]
+                    intakes |= self._judge(self._catalog, options, declared, still, text)
+                self._install(self._catalog, options, intakes)
                 core.recover()
                 for name in self._frames:
                     self._land(core, name)
             except BaseException:
                 self._release()
                 raise
+
+    def _out_sink(self, store: Store) -> dict[str, Sink]:
+        if self._out is None:
+            return {}
+        sink = JsonLinesSink(self._files, self._out, state=None if self._state is None else store.identity.id)
+        sink.prepare()  # before a JVM starts: a folder that cannot be used is said at once
+        return {"jsonl": sink}
 
     def add_sink(self, name: str, sink: Sink) -> None:
         """Deliver answers to a sink of one's own; before ``open``."""
@@ -288,6 +316,7 @@ class Engine:
         """Run in a thread until ``stop``."""
         self.open()
         self._stopping.clear()
+        self._problem = None
         self._thread = threading.Thread(target=self._run_aside, name="punctual", daemon=True)
         self._thread.start()
 
@@ -304,8 +333,7 @@ class Engine:
         """Wait for the loop to end; raise what ended it."""
         if self._thread is not None:
             self._thread.join(timeout)
-        if self._problem is not None:
-            raise self._problem
+        self._raise_problem()
 
     def stop(self) -> None:
         """End the loop after the batch that it is at, and close; the state resumes."""
@@ -317,6 +345,11 @@ class Engine:
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise problem
+
+    def _raise_problem(self) -> None:
+        """Raise what ended the loop: a caller that goes on would wait for answers that never come."""
+        if self._problem is not None:
+            raise self._problem
 
     def _run_aside(self) -> None:
         try:
@@ -369,12 +402,17 @@ class Engine:
     # -- answers -----------------------------------------------------------------------------------
 
     def records(self) -> Iterator[AnswerBlock]:
-        """Every answer that the log still holds, oldest first."""
+        """Every answer that the log still holds, oldest first; also when the loop has ended."""
         with self._mutex:
             return iter(list(self._opened().delivery.records()))
 
     def answers(self, query: str) -> pd.DataFrame:
-        """The answers of a query as a DataFrame: a row for each row of each answer."""
+        """The answers of a query as a DataFrame: a row for each row of each answer.
+
+        Raises what ended the loop, if anything did, so that who polls for an answer learns that none will come;
+        ``records`` still gives what was answered.
+        """
+        self._raise_problem()
         name = query.lower()
         if name not in self._catalog.queries:
             raise BindError("bind.unknown-query", f'there is no query "{query}"')

@@ -15,6 +15,7 @@ from punctual.config import Options
 from punctual.errors import FeedError
 from punctual.plan.relation import Stream
 from punctual.plan.source import FeedSource, FileSource, RateSource
+from punctual.ports.feeds.compressed import damage
 from punctual.ports.feeds.files import FilesFeed
 from punctual.ports.feeds.landed import LandedFeed
 from punctual.ports.feeds.rate import RateFeed, RateSlice
@@ -26,6 +27,10 @@ Slice = Any
 
 class Intake(Protocol):
     """What the engine asks of a stream's source."""
+
+    def look(self) -> None:
+        """Raise a FeedError when the source is not there."""
+        ...
 
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
         """The next slice, or None when there is nothing to read now."""
@@ -41,6 +46,10 @@ class Intake(Protocol):
 
     def paths(self, planned: Slice) -> list[str]:
         """What the slice consists of, for finding a culprit."""
+        ...
+
+    def damage(self, path: str) -> str | None:
+        """What is wrong with a file that spoiled a job, where that can be told without Spark."""
         ...
 
     def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
@@ -81,6 +90,9 @@ class FileIntake:
         self._after_read = options.after_read
         self._seen: set[str] = set()
 
+    def look(self) -> None:
+        self._feed.check()
+
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
         most = min(self._options.max_files_per_tick, limit or self._options.max_files_per_tick)
         planned = self._feed.plan(self._seen, max_files=most)
@@ -99,6 +111,9 @@ class FileIntake:
 
     def paths(self, planned: Slice) -> list[str]:
         return [file.path for file in FileSlice.from_json(planned).files]
+
+    def damage(self, path: str) -> str | None:
+        return damage(path)
 
     def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
         wanted = set(paths)
@@ -167,6 +182,9 @@ class RateIntake:
         self._done = 0
         self._origin: Micros | None = None if live else 0
 
+    def look(self) -> None:
+        return None
+
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
         if self._origin is None:
             self._origin = now // 1_000_000 * 1_000_000
@@ -181,6 +199,9 @@ class RateIntake:
 
     def paths(self, planned: Slice) -> list[str]:
         return ["generated rows"]
+
+    def damage(self, path: str) -> str | None:
+        return None
 
     def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
         return planned

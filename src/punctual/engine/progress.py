@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from punctual.clock import Micros
 from punctual.runtime.operators.reduce import Facts
+from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 
 
@@ -52,6 +54,22 @@ class Progress:
     @staticmethod
     def from_json(body: dict[str, Any]) -> Progress:
         return Progress(**body)
+
+
+def committed(store: Store) -> dict[str, Progress]:
+    """Every stream as of the last commit, with the dead letters that were found when its batch was answered.
+
+    A manifest is written before its batch is answered; a base after.
+    """
+    manifests = store.manifests()
+    newest = manifests[-1] if manifests else store.base()
+    if newest is None:
+        return {}
+    found = {name: Progress.from_json(fields) for name, fields in newest.body["progress"].items()}
+    if manifests:
+        for name, count in Counter(letter["stream"] for letter in store.letters_added_to(newest)).items():
+            found[name] = replace(found[name], dead=found[name].dead + count)
+    return found
 
 
 def joint(progress: Mapping[str, Progress], streams: Sequence[str]) -> Progress:

@@ -109,7 +109,9 @@ class Reading:
         for name, planned in work.slices.items():
             if planned is not None:
                 fails = _FilesFail(self, bare, work, name)
-                files += [(name, path, why) for path, why in find(self.intakes[name].paths(planned), fails)]
+                intake = self.intakes[name]
+                found_files = find(intake.paths(planned), fails)
+                files += [(name, path, intake.damage(path) or why) for path, why in found_files]
         if files:
             return Culprits(files=tuple(files))
         everyone = frozenset(reader.query.name for reader in standing.plan.readers)

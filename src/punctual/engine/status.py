@@ -9,9 +9,10 @@ from typing import Any
 from punctual.clock import iso
 from punctual.engine.cadences import Cadences
 from punctual.engine.journal import Journal
-from punctual.engine.progress import Progress
+from punctual.engine.progress import committed
 from punctual.engine.state import ProgramState
-from punctual.ports.storage import PosixFiles
+from punctual.errors import ConfigError
+from punctual.ports.storage import PosixFiles, absolute_folder
 from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
 
@@ -21,12 +22,11 @@ def read_status(directory: str) -> dict[str, Any]:
     store = _open(directory)
     manifests = store.manifests()
     newest = manifests[-1] if manifests else store.base()
-    body: dict[str, Any] = newest.body if newest is not None else {"progress": {}, "tables": {}}
+    body: dict[str, Any] = newest.body if newest is not None else {"tables": {}}
     found = store.program()
     program = ProgramState.from_json(*found) if found else ProgramState()
     streams = {}
-    for name, fields in body["progress"].items():
-        progress = Progress.from_json(fields)
+    for name, progress in committed(store).items():
         streams[name] = {
             "accepted": progress.accepted,
             "late_rows": progress.late,
@@ -67,12 +67,22 @@ def read_status(directory: str) -> dict[str, Any]:
 
 
 def read_dead(directory: str, stream: str | None) -> Iterator[dict[str, Any]]:
-    """Dead letters, oldest first."""
-    return _open(directory).dead_letters(None if stream is None else stream.lower())
+    """Dead letters (of one stream), oldest first."""
+    store = _open(directory)
+    if stream is None:
+        return store.dead_letters()
+    known = committed(store)
+    if known and stream.lower() not in known:  # before the first batch nothing is known, and nothing is dead
+        raise ConfigError(
+            "config.unknown-stream",
+            f'state "{directory}" has no stream "{stream}"',
+            hint=f"its streams: {', '.join(known)}",
+        )
+    return store.dead_letters(stream.lower())
 
 
 def _open(directory: str) -> Store:
-    return Store.open(os.path.abspath(directory), PosixFiles(), readonly=True)
+    return Store.open(absolute_folder(directory), PosixFiles(), readonly=True)
 
 
 def _bytes(directory: str) -> int:

@@ -24,7 +24,7 @@ import errno
 import os
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -216,6 +216,20 @@ def write_whole(files: Files, path: str, data: Bytes) -> None:
     files.replace(aside, path)
 
 
+def absolute_folder(given: str) -> str:
+    """A folder that a user named, as an absolute path; an address stays as it is, to be refused by its name.
+
+    >>> absolute_folder("/a/../b"), absolute_folder("s3://bucket/b")
+    ('/b', 's3://bucket/b')
+    """
+    return given if is_address(given) else os.path.abspath(given)
+
+
+def is_address(given: str) -> bool:
+    """Whether this names a place of an object store or the like rather than a folder."""
+    return "://" in given
+
+
 def file_name(name: str) -> str:
     """A name of the language as the name of a file; different names give different files.
 
@@ -248,6 +262,22 @@ def tells_disk_full(method: Callable[P, R]) -> Callable[P, R]:
             ) from error
 
     return told
+
+
+@contextlib.contextmanager
+def tells_unusable(code: str, folder: str, option: str) -> Iterator[None]:
+    """Turn a folder that cannot be made or written into an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        raise StateError(
+            code,
+            f'folder "{folder}" cannot be used: {error.strerror or error}',
+            detail=f'the file is "{error.filename}"' if error.filename not in (None, folder) else None,
+            hint=f"name a folder after {option} that you may make and write",
+        ) from error
 
 
 def _write_all(handle: int, data: Bytes) -> None:

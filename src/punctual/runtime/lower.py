@@ -19,6 +19,7 @@ from punctual.plan.query import Join
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.united import common_columns, own_meanings
+from punctual.ports.feeds.reading import row_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_th
     outputs = ["_t", "_why"]
     if branch.counted:
         outputs += [
-            f"CASE WHEN _why IS NOT NULL THEN coalesce(_raw, to_json(struct({declared}))) END AS _row",
+            f"CASE WHEN _why IS NOT NULL THEN coalesce(_raw, {row_text(f'struct({declared})')}) END AS _row",
             "CASE WHEN _why IS NOT NULL THEN _origin END AS _origin",
         ]
     else:

@@ -25,6 +25,7 @@ from punctual.ports.feeds.reading import (
     misfits,
     name_fault,
     quoted,
+    row_text,
 )
 from punctual.ports.feeds.slices import FileRef
 
@@ -112,6 +113,7 @@ def _plan(
         if value != text:
             checks.append((f"{text} IS NOT NULL AND {value} IS NULL", name, kind))
     raw = quoted(RAW)
+    as_read = row_text(f"named_struct({', '.join(shown)})")
     count = f"CASE WHEN {raw} IS NOT NULL THEN 'not a record of {width} field{'s' if width != 1 else ''}'"
     return ReadPlan(
         paths=paths,
@@ -132,7 +134,7 @@ def _plan(
         ),
         values=tuple(values),
         reason=f"{count} ELSE {misfits(checks)} END",
-        raw=f"coalesce({raw}, to_json(named_struct({', '.join(shown)})))",
+        raw=f"coalesce({raw}, {as_read})",
     )
 
 

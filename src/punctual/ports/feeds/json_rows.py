@@ -1,39 +1,95 @@
-"""JSON lines: Spark's own reader with the declared types, every declared column parsed.
+"""JSON: one object a line, every declared column parsed with its type.
 
-A record that is no JSON, or one of whose fields does not have its type, is malformed and keeps its text. Whether a
-record is malformed must not depend on which columns the standing queries read, so the reason refers to every declared
-column: Spark then prunes none of them.
+A record that is not one JSON object, or one of whose fields does not have its type, is malformed and keeps its text.
+Whether a record is malformed must not depend on which columns the standing queries read.
+
+Spark's parser is content with the first value that it finds and never looks at what follows: the second of two
+objects on a line would be lost, and ``{...} garbage`` would be a good row. So a line is read as text and parsed as the
+first of two elements of an array, the second of which is ours. A line that is one object, and nothing else, gives
+exactly these two. Spark's own reader remains for records that are no lines of UTF-8 (``multiLine``, ``encoding``); with
+``multiLine`` a file may also be an array of objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punctual.ports.feeds.reading import RAW, Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
+from punctual.ports.feeds.reading import (
+    RAW,
+    Columns,
+    Inspection,
+    ReadPlan,
+    flag,
+    literal,
+    misfits,
+    name_fault,
+    quoted,
+    sql_map,
+)
 from punctual.ports.feeds.slices import FileRef
+
+ROWS, END = "_punctual_rows", "_punctual_end"
+"""The array that a line is parsed in, and the one field of the element that follows it."""
+UNPARSED = "not one JSON object"
+MISFIT = "a value inside does not have its declared type"
+BLANK = "' \\t\\r\\n'"
 
 
 def inspect_json(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
     """One plan for all files: JSON names its fields in every record, so there is nothing to look up."""
     faults = {ref.path: fault for ref in files if (fault := name_fault(ref.path)) is not None}
     paths = tuple(ref.path for ref in files if ref.path not in faults)
-    raw = quoted(RAW)
+    encoding = flag(options, "encoding", flag(options, "charset", "utf-8")).lower()
+    has_lines = flag(options, "multiLine", "false").lower() != "true" and encoding in ("utf-8", "utf8")
+    plan = (_lines if has_lines else _records)(paths, columns, options)
+    return Inspection((plan,) if paths else (), tuple(faults.items()))
+
+
+def _lines(paths: tuple[str, ...], columns: Columns, options: Sequence[tuple[str, str]]) -> ReadPlan:
+    fields = ", ".join(f"{quoted(name)}: {kind}" for name, kind in columns)
+    schema = f"STRUCT<{ROWS}: ARRAY<STRUCT<{fields}, {END}: INT>>, {RAW}: STRING>"
+    # The line break ends a comment (``allowComments``).
+    whole = f"""concat('{{"{ROWS}":[', value, '\\n,{{"{END}":0}}]}}')"""
+    chosen = {name.lower(): (name, text) for name, text in options}
+    permissive = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", RAW))
+    chosen |= {name.lower(): (name, text) for name, text in permissive}
+    row, following = f"get(parsed.{ROWS}, 0)", f"get(parsed.{ROWS}, 1)"
+    is_one = f"size(parsed.{ROWS}) = 2 AND {row} IS NOT NULL AND {following}.{END} = 0"
     # Only for malformed records: a field that is there in the text and not in the row is one that did not fit.
-    checks = [(_lost(name, raw), name, kind) for name, kind in columns if "'" not in name]
+    checks = [(_lost(f"{row}.{quoted(n)}", n, "value"), n, kind) for n, kind in columns if "'" not in n]
+    return ReadPlan(
+        paths=paths,
+        format="text",
+        schema="value STRING",
+        options=tuple(options),
+        values=tuple(f"{row}.{quoted(name)}" for name, _kind in columns),
+        reason=(
+            f"CASE WHEN NOT coalesce({is_one}, false) THEN '{UNPARSED}'"
+            f" WHEN parsed.{RAW} IS NOT NULL THEN coalesce({misfits(checks)}, '{MISFIT}') END"
+        ),
+        raw="make_valid_utf8(value)",
+        parsed=("value", f"from_json({whole}, {literal(schema)}, {sql_map(*chosen.values())}) AS parsed"),
+        # Nearly every line begins with a visible character, which one comparison tells.
+        counts=f"value >= '!' OR trim(BOTH {BLANK} FROM value) <> ''",
+    )
+
+
+def _records(paths: tuple[str, ...], columns: Columns, options: Sequence[tuple[str, str]]) -> ReadPlan:
+    raw = quoted(RAW)
+    checks = [(_lost(quoted(name), name, raw), name, kind) for name, kind in columns if "'" not in name]
     # A constant here would let Spark prove the reason from the record alone and prune columns after all.
-    unparsed = f"concat('not a JSON object', substring({raw}, 1, 0))"
-    plan = ReadPlan(
+    unparsed = f"concat('{UNPARSED}', substring({raw}, 1, 0))"
+    return ReadPlan(
         paths=paths,
         format="json",
         schema=", ".join([*(f"{quoted(name)} {kind}" for name, kind in columns), f"{raw} STRING"]),
         options=(*options, ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", RAW)),
         values=tuple(quoted(name) for name, _kind in columns),
         reason=f"CASE WHEN {raw} IS NOT NULL THEN coalesce({misfits(checks)}, {unparsed}) END",
-        raw=raw,
+        raw=f"make_valid_utf8({raw})",
     )
-    return Inspection((plan,) if paths else (), tuple(faults.items()))
 
 
-def _lost(name: str, raw: str) -> str:
+def _lost(value: str, name: str, text: str) -> str:
     path = literal(f"$['{name}']")
-    return f"{quoted(name)} IS NULL AND get_json_object({raw}, {path}) IS NOT NULL"
+    return f"{value} IS NULL AND get_json_object({text}, {path}) IS NOT NULL"

@@ -34,6 +34,7 @@ from punctual.ports.feeds.files import MAX_BYTES, FilesFeed
 from punctual.ports.feeds.reading import Columns
 from punctual.ports.feeds.slices import FileSlice
 
+_ROWS = "give a list of dicts, a list of tuples in declared order, a pandas DataFrame or an Arrow table"
 _ORJSON = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 
 
@@ -42,7 +43,7 @@ def write_rows(folder: str | Path, sequence: int, rows: Any, columns: Columns) -
 
     Parameters
     ----------
-    rows : iterable of dict or tuple, pyarrow.Table, or pandas.DataFrame
+    rows : iterable of dict or tuple, one dict, pyarrow.Table, or pandas.DataFrame
         Tuples have the declared columns in order. A missing column is NULL. Times without a zone are UTC.
 
     Raises
@@ -59,7 +60,7 @@ def write_rows(folder: str | Path, sequence: int, rows: Any, columns: Columns) -
             pq.write_table(table, path)
 
         return _land(Path(folder), f"{sequence:012d}.parquet", write)
-    encoded = _encode_rows(rows, columns)
+    encoded = _encode_rows(_as_rows(rows), columns)
     return _land(Path(folder), f"{sequence:012d}.json", lambda path: path.write_bytes(encoded))
 
 
@@ -162,6 +163,14 @@ def _as_table(rows: Any) -> pa.Table | None:
     return None
 
 
+def _as_rows(rows: Any) -> Iterable[Any]:
+    if isinstance(rows, Mapping):  # one row
+        return [rows]
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
+        return rows
+    raise FeedError("feed.bad-value", f"rows are {type(rows).__name__}, which holds none", hint=_ROWS)
+
+
 def _declared_names(given: Iterable[str], columns: Columns) -> list[str]:
     declared = {name.lower(): name for name, _kind in columns}
     names: list[str] = []
@@ -193,7 +202,7 @@ def _encode_rows(rows: Iterable[Any], columns: Columns) -> bytes:
                 raise FeedError("feed.wrong-width", f"a row has {len(row)} values, the stream {len(declared)} columns")
             record = dict(zip(declared, row))
         else:
-            raise FeedError("feed.bad-value", f"a row is {type(row).__name__}, neither a dict nor a tuple")
+            raise FeedError("feed.bad-value", f"a row is {type(row).__name__}, neither a dict nor a tuple", hint=_ROWS)
         lines.append(_encode(record))
     return b"".join(lines)
 

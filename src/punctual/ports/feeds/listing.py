@@ -76,5 +76,5 @@ def _missing(path: str) -> FeedError:
         "feed.missing-path",
         f'path "{path}" does not exist',
         detail=there,
-        hint="a relative path is relative to the program file; create the folder before the program starts",
+        hint="a relative path is relative to the program file; create the folder before the stream is declared",
     )

@@ -15,11 +15,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.ports.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted
+from punctual.ports.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted, row_text
 from punctual.ports.feeds.slices import FileRef
 
 NANOS = "NANOSECONDS"
 """Stands for a column of nanoseconds, which Spark reads as BIGINT."""
+
+VOID = "VOID"
+"""The type of a column of which nothing but NULLs was written: it fits every declared type."""
 
 Shape = tuple[tuple[str, str] | None, ...]
 """For each declared column its name and type in the file, or None where the file lacks it."""
@@ -27,7 +30,7 @@ Shape = tuple[tuple[str, str] | None, ...]
 _FIXED = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
     pa.uint8(): "SMALLINT", pa.uint16(): "INT", pa.uint32(): "BIGINT", pa.uint64(): "DECIMAL(20,0)",
-    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE", pa.null(): VOID,
 }  # fmt: skip
 _ALIASES = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT",
             "TIMESTAMP_LTZ": "TIMESTAMP", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}  # fmt: skip
@@ -100,9 +103,13 @@ def spark_type(own: pa.DataType) -> str | None:
 
     >>> spark_type(pa.uint32()), spark_type(pa.list_(pa.float64())), spark_type(pa.timestamp("ns"))
     ('BIGINT', 'ARRAY<DOUBLE>', 'NANOSECONDS')
+    >>> spark_type(pa.null()), spark_type(pa.dictionary(pa.int8(), pa.string()))
+    ('VOID', 'STRING')
     """
     if own in _FIXED:
         return _FIXED[own]
+    if pa.types.is_dictionary(own):  # a way to write values, not a type of its own
+        return spark_type(own.value_type)
     if pa.types.is_string(own) or pa.types.is_large_string(own):
         return "STRING"
     if pa.types.is_binary(own) or pa.types.is_large_binary(own) or pa.types.is_fixed_size_binary(own):
@@ -132,8 +139,10 @@ def castable(own: str, declared: str) -> bool:
 
     >>> castable("BIGINT", "DOUBLE"), castable("ARRAY<INT>", "ARRAY<DOUBLE>"), castable("DATE", "INT")
     (True, True, False)
+    >>> castable("VOID", "TIMESTAMP"), castable("ARRAY<VOID>", "ARRAY<INT>"), castable("ARRAY<VOID>", "INT")
+    (True, True, False)
     """
-    if canonical(own) == canonical(declared):
+    if own == VOID or canonical(own) == canonical(declared):
         return True
     if own == NANOS:
         return castable("TIMESTAMP", declared)
@@ -182,5 +191,5 @@ def _plan(paths: tuple[str, ...], shape: Shape, columns: Columns, options: Seque
         options=tuple(options),
         values=tuple(values),
         reason=misfits(checks),
-        raw=f"to_json(named_struct({', '.join(shown)}))",
+        raw=row_text(f"named_struct({', '.join(shown)})"),
     )

@@ -32,6 +32,8 @@ class ReadPlan:
     """Files of one shape and the way to read them.
 
     ``values`` has one expression a declared column; ``reason`` is NULL where the row fits; ``raw`` is what was read.
+    ``parsed`` are expressions with a name that all of these refer to, computed once a record; records for which
+    ``counts`` is false are nothing at all.
     """
 
     paths: tuple[str, ...]
@@ -41,6 +43,8 @@ class ReadPlan:
     values: tuple[str, ...]
     reason: str
     raw: str
+    parsed: tuple[str, ...] = ()
+    counts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,20 @@ def _read(spark: SparkSession, plan: ReadPlan, columns: Columns) -> Any:
     for name, value in plan.options:
         reader = reader.option(name, value)
     paths = jvm_strings(spark, [f"file:{_GLOB.sub(_escape, path)}" for path in plan.paths])
+    frame = reader.load(paths)
+    if plan.counts is not None:
+        frame = frame.where(plan.counts)
+    origin = ORIGIN
+    if plan.parsed:
+        frame = frame.selectExpr(jvm_strings(spark, [*plan.parsed, f"{ORIGIN} AS _origin"]))
+        origin = "_origin"
     expressions = [
         *(f"{value} AS {quoted(name)}" for value, (name, _kind) in zip(plan.values, columns)),
         f"{plan.reason} AS _reason",
         f"CASE WHEN {plan.reason} IS NOT NULL THEN {plan.raw} END AS _raw",
-        f"{ORIGIN} AS _origin",
+        f"{origin} AS _origin",
     ]
-    return reader.load(paths).selectExpr(jvm_strings(spark, expressions))
+    return frame.selectExpr(jvm_strings(spark, expressions))
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -101,6 +112,15 @@ def jvm_strings(spark: SparkSession, values: Sequence[str]) -> Any:
     return getattr(spark._jvm, "java.util.regex.Pattern").compile("\0").split("\0".join(values))
 
 
+def sql_map(*pairs: tuple[str, str]) -> str:
+    """Options as a map in SQL.
+
+    >>> sql_map(("mode", "PERMISSIVE"))
+    "map('mode', 'PERMISSIVE')"
+    """
+    return f"map({', '.join(literal(text) for pair in pairs for text in pair)})"
+
+
 def quoted(name: str) -> str:
     """A column's name in SQL.
 
@@ -117,6 +137,18 @@ def literal(text: str) -> str:
     "'it\\\\'s'"
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+_AS_READ = sql_map(
+    ("ignoreNullFields", "false"),
+    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
+    ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
+)
+
+
+def row_text(row: str) -> str:
+    """An expression for a row (a struct) as JSON that reads back as the same row: NULLs and microseconds stay."""
+    return f"to_json({row}, {_AS_READ})"
 
 
 def misfits(checks: Sequence[tuple[str, str, str]]) -> str:

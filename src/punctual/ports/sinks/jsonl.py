@@ -10,7 +10,9 @@ A checkpoint is the length of every claimed file. Going back cuts files to it. A
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import orjson
@@ -19,8 +21,9 @@ import pyarrow as pa
 from punctual.errors import InternalError, StateError
 from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
 from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
+from punctual.ports.sinks.owners import Owners
 from punctual.ports.sinks.sink import SinkState, foreign_file
-from punctual.ports.storage import Appender, Files, file_name, tells_disk_full
+from punctual.ports.storage import Appender, Files, file_name, is_address, tells_disk_full, tells_unusable
 
 OPEN_FILES = 200
 
@@ -80,14 +83,16 @@ class JsonLinesSink:
     files : Files
     folder : str
         Absolute; made when missing.
-    replace : bool
-        Overwrite files of a claimed query that this state has not written (for states that are not kept).
+    state : str, optional
+        Identity of the state whose answers these are. None when it is not kept: then files of a claimed query that no
+        kept state has written are overwritten.
     """
 
-    def __init__(self, files: Files, folder: str, *, replace: bool = False, open_files: int = OPEN_FILES) -> None:
+    def __init__(self, files: Files, folder: str, *, state: str | None, open_files: int = OPEN_FILES) -> None:
         self._files = files
         self._folder = folder
-        self._replace = replace
+        self._replace = state is None
+        self._owners = Owners(files, folder, state)
         self._open_files = open_files
         self._position = 0
         self._lengths: dict[str, int] = {}  # claimed queries and how long their files are
@@ -101,10 +106,36 @@ class JsonLinesSink:
         return self._position
 
     @tells_disk_full
+    def prepare(self) -> None:
+        """Make the folder, or say why it cannot be one."""
+        if is_address(self._folder):
+            raise StateError(
+                "sink.not-a-folder",
+                f'output "{self._folder}" is not a folder of a POSIX file system',
+                detail="answers are cut back and continued in place after a crash, which object stores cannot",
+                hint="name a folder on a local disk or on a mounted file system",
+            )
+        with self._usable():
+            self._files.make_folder(self._folder)
+            if not self._files.is_folder(self._folder):
+                raise NotADirectoryError(errno.ENOTDIR, "it is a file", self._folder)
+
+    def _refuse_foreign(self, queries: Sequence[str], *, ours: bool) -> None:
+        found = self._owners.foreign(map(self._name, queries), ours=ours)
+        if found is None and not (ours or self._replace):
+            found = next((self._name(query) for query in queries if self._files.size(self._path(query))), None)
+        if found is not None:
+            raise foreign_file(f"{self._folder}/{found}")
+
+    def _usable(self) -> AbstractContextManager[None]:
+        return tells_unusable("sink.unusable", self._folder, "--out")
+
+    @tells_disk_full
     def open(self, state: SinkState | None) -> None:
-        self._files.make_folder(self._folder)
+        self.prepare()
         if state is None:
             return
+        self._refuse_foreign(list(state["files"]), ours=True)
         self._position = state["position"]
         for query, length in state["files"].items():
             size = self._files.size(self._path(query)) or 0
@@ -121,16 +152,16 @@ class JsonLinesSink:
 
     @tells_disk_full
     def claim(self, queries: Sequence[str]) -> None:
-        for query in queries:
-            if query in self._lengths:
-                continue
-            if self._files.size(self._path(query)):
-                if not self._replace:
-                    raise foreign_file(self._path(query))
-                self._files.truncate(self._path(query), 0)
-            self._files.append(self._path(query)).close()  # a query without answers has an empty file
-            self._has_new_names = True
-            self._lengths[query] = 0
+        new = [query for query in queries if query not in self._lengths]
+        self._refuse_foreign(new, ours=False)
+        with self._usable():
+            self._owners.take([self._name(query) for query in new])
+            for query in new:
+                if self._files.size(self._path(query)):
+                    self._files.truncate(self._path(query), 0)
+                self._files.append(self._path(query)).close()  # a query without answers has an empty file
+                self._has_new_names = True
+                self._lengths[query] = 0
 
     @tells_disk_full
     def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
@@ -173,8 +204,11 @@ class JsonLinesSink:
             handle.close()
         self._handles.clear()
 
+    def _name(self, query: str) -> str:
+        return f"{file_name(query)}.jsonl"
+
     def _path(self, query: str) -> str:
-        return f"{self._folder}/{file_name(query)}.jsonl"
+        return f"{self._folder}/{self._name(query)}"
 
     def _handle(self, query: str) -> Appender:
         handle = self._handles.pop(query, None)

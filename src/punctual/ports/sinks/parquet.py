@@ -25,7 +25,10 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 class ParquetSink:
-    """A folder with a folder of Parquet files for each query; parameters as of ``JsonLinesSink``."""
+    """A folder with a folder of Parquet files for each query.
+
+    ``replace`` says whether files of a claimed query that this state has not written are overwritten.
+    """
 
     def __init__(
         self, files: Files, folder: str, *, replace: bool = False, gathered_bytes: int = GATHERED_BYTES

@@ -18,7 +18,8 @@ The order of calls::
     sink.close()
 
 A file that stands where a query is to write and was not claimed by this state is somebody else's:
-``sink.foreign-file``, unless it is empty or the sink was told to replace such files.
+``sink.foreign-file``, unless it is empty or the state is not kept. Such a run replaces what others of its kind have
+written, and leaves alone what belongs to a state that is kept (``owners.py``).
 """
 
 from __future__ import annotations
@@ -68,5 +69,5 @@ def foreign_file(path: str) -> StateError:
         "sink.foreign-file",
         f'output "{path}" exists and does not belong to this state',
         detail="answers are appended only to what this state has written, so that each is there once",
-        hint="move it away, or name another folder after --out",
+        hint="move it away, name another folder after --out, or go on with the --state that wrote it",
     )

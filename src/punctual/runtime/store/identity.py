@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.errors import StateError
-from punctual.ports.storage import TEMPORARY, Files, write_whole
+from punctual.ports.storage import TEMPORARY, Files, is_address, write_whole
 from punctual.runtime.store.sealed import corrupt, read_sealed, seal
 
 FORMAT = 1
@@ -32,7 +32,7 @@ class Identity:
 
 def read_identity(files: Files, directory: str) -> Identity | None:
     """The identity of a state directory, None where a new state may be made; otherwise a StateError."""
-    if "://" in directory:
+    if is_address(directory):
         raise StateError(
             "state.not-a-folder",
             f'state "{directory}" is not a folder of a POSIX file system',

@@ -26,7 +26,7 @@ import orjson
 
 from punctual.clock import SECOND, Clock, Micros
 from punctual.errors import StateError
-from punctual.ports.storage import Files, tells_disk_full
+from punctual.ports.storage import Files, tells_disk_full, tells_unusable
 from punctual.runtime.store.identity import LOCK_FILE, read_identity
 
 _POLL_US: Micros = 20_000
@@ -64,12 +64,13 @@ class StateLock:
         Raises
         ------
         StateError
-            ``state.locked`` when a living process owns it.
+            ``state.locked`` when a living process owns it, ``state.unusable`` when it cannot be made or written.
         """
-        read_identity(files, directory)
-        files.make_folder(directory)
-        path = f"{directory}/{LOCK_FILE}"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with tells_unusable("state.unusable", directory, "--state"):
+            read_identity(files, directory)
+            files.make_folder(directory)
+            path = f"{directory}/{LOCK_FILE}"
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

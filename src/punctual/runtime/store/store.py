@@ -221,14 +221,15 @@ class Store:
     def dead_letters(self, stream: str | None = None) -> Iterator[dict[str, Any]]:
         """Dead letters of all committed batches (of one stream), oldest first."""
         for name in self._files.listing(self._path("dead")):
-            if name.endswith(TEMPORARY) or _number(name) >= self.next_batch():
-                continue
-            path = self._path(f"dead/{name}")
-            text = self._files.read(path)
-            if name != _dead_name(_number(name), text):
-                raise corrupt(path, "the checksum in its name does not fit")
-            letters = map(orjson.loads, text.splitlines())
-            yield from (letter for letter in letters if stream is None or letter.get("stream") == stream)
+            if not name.endswith(TEMPORARY) and _number(name) < self.next_batch():
+                letters = self._letters(name)
+                yield from (letter for letter in letters if stream is None or letter.get("stream") == stream)
+
+    def letters_added_to(self, manifest: Manifest) -> Iterator[dict[str, Any]]:
+        """Dead letters that were added to a batch after its commit."""
+        for name in self._files.listing(self._path("dead")):
+            if not name.endswith(TEMPORARY) and _number(name) == manifest.batch and f"dead/{name}" != manifest.dead:
+                yield from self._letters(name)
 
     # -- what else a program leaves ----------------------------------------------------------------
 
@@ -294,6 +295,13 @@ class Store:
     def _read_body(self, name: str) -> JSON | None:
         value = read_sealed(self._files, self._path(name))
         return None if value is None else value["body"]
+
+    def _letters(self, name: str) -> Iterator[dict[str, Any]]:
+        path = self._path(f"dead/{name}")
+        text = self._files.read(path)
+        if name != _dead_name(_number(name), text):
+            raise corrupt(path, "the checksum in its name does not fit")
+        return map(orjson.loads, text.splitlines())
 
     def _program_numbers(self) -> list[int]:
         names = self._files.listing(self._path("program"))
