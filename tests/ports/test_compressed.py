@@ -25,6 +25,7 @@ TEXT = b"".join(b'{"n": %d}\n' % number for number in range(1_000))
         ("a.json.gz", gzip.compress(TEXT)[:40] + b"?" * 40, "it is a damaged gzip file: "),
         ("a.json.bz2", bz2.compress(TEXT)[:-20], "it is a damaged bzip2 file: "),
     ],
+    ids=["plain", "gzip", "bzip2", "no gzip", "empty", "cut gzip", "mangled gzip", "cut bzip2"],
 )
 def test_damage(tmp_path: Path, name: str, data: bytes, said: str | None) -> None:
     (tmp_path / name).write_bytes(data)
