@@ -51,7 +51,7 @@ def run(quick: bool) -> Result:
         for kind in KINDS:
             columns = drawn(kind, n, K)
             uncertain = ranked(*columns).possible()
-            theirs, slow = taken(lambda u=uncertain: published(*joined(u), K), 1 if n > 2_000 else 2)
+            theirs, slow = taken(lambda u=uncertain: published(*joined(u), K), 3)
             ours, fast = taken(lambda u=uncertain: row_values(u, K), times)
             ours = np.trim_zeros(ours[uncertain.position], "b")
             _values, whole = taken(lambda c=columns: world.topk_probabilities(*c, k=K), times)
