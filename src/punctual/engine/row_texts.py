@@ -41,6 +41,8 @@ def _value(text: str | None, declared: str) -> Any:
 
     >>> _value("1.50", "DOUBLE"), _value("1.50", "DECIMAL(10, 2)"), _value("7", "INT"), _value("true", "BOOLEAN")
     (1.5, '1.50', 7, True)
+    >>> _value("2025-03-01 00:00:01.5", "TIMESTAMP_NTZ").isoformat()
+    '2025-03-01T00:00:01.500000'
     """
     if text is None:
         return None
@@ -54,6 +56,8 @@ def _value(text: str | None, declared: str) -> Any:
             return float(np.float32(text))
         case "BOOLEAN":
             return text == "true"
+        case "TIMESTAMP_NTZ":
+            return datetime.fromisoformat(text)
         case "TIMESTAMP":
             time = datetime.fromisoformat(text)
             return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
