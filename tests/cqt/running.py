@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from punctual.clock import EPOCH, ManualClock
 from punctual.config import parse_options
 from punctual.engine.engine import Engine
-from punctual.engine.look import plan_look
 from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, PunctualError
+from punctual.explain.look import plan_look
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
 from tests.cqt.case import Case

@@ -17,7 +17,7 @@ import pytest
 
 from punctual.clock import span_text
 from punctual.config import Options
-from punctual.engine.look import look_at
+from punctual.explain.look import look_at
 from punctual.schedule.epochs import Epoch
 from punctual.sql.program import compile_program
 

@@ -15,7 +15,7 @@ import pytest
 
 from punctual.cli.main import main
 from punctual.clock import SECOND, iso
-from punctual.engine.look import look_at
+from punctual.explain.look import look_at
 from tests.oracles import worlds
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

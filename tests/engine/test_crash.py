@@ -19,7 +19,7 @@ import pytest
 from punctual.clock import SECOND, ManualClock, Micros
 from punctual.engine.engine import Engine
 from punctual.ports.answers import AnswerBlock
-from punctual.runtime.store.records import RecordLog
+from punctual.store.records import RecordLog
 from tests.cqt.play import NOW_US
 from tests.inprocess.backend import InProcess
 from tests.store.dying import Crash, DyingFiles

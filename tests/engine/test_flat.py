@@ -15,7 +15,7 @@ import pytest
 
 from punctual.clock import ManualClock, iso
 from punctual.engine.engine import Engine
-from punctual.runtime.store.records import RecordLog
+from punctual.store.records import RecordLog
 from tests.inprocess.backend import InProcess
 
 PROGRAM = """

@@ -12,7 +12,7 @@ from punctual.catalog import Catalog
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.config import CadenceMethod
 from punctual.engine.engine import Engine
-from punctual.engine.explain_schedule import Schedule
+from punctual.explain.schedule import Schedule
 from punctual.kernel.world import together
 from punctual.share.classes import sharing_classes
 from punctual.share.units import share

@@ -16,9 +16,9 @@ import pytest
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.displayed import _codes
 from punctual.engine.engine import Engine
-from punctual.engine.explain import explain_query
-from punctual.runtime.store.records import RecordLog
+from punctual.explain.sharing import explain_query
 from punctual.sql.program import compile_program
+from punctual.store.records import RecordLog
 from tests.engine.test_topk import START, STREAM, WAYS, Row, drawn, gathered, ranked
 from tests.inprocess.backend import InProcess
 from tests.oracles import worlds

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from punctual.plan.query import Join, WindowQuery
-from punctual.plan.relation import Stream, Table
+from punctual.plan.relation import Declared, Stream, Table
 from punctual.ports.feeds.slices import FileSlice
-from punctual.runtime.backend import Declared, Judged, Question, SliceWork, Tick
+from punctual.runtime.backend import Judged, Question, SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.reduce import OUTPUT, Reduce

@@ -8,9 +8,9 @@ import duckdb
 import pyarrow as pa
 
 from punctual.plan.query import Aggregate, WindowQuery
-from punctual.plan.relation import Stream, Table
+from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Declared, Judged, QueryTypes
+from punctual.runtime.backend import Judged, QueryTypes
 from punctual.runtime.type_rules import refusals
 from tests.reference.duck import duck_text, types_of
 

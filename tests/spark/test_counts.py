@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.engine.engine import Engine
-from punctual.engine.look import look_at
+from punctual.explain.look import look_at
 from tests.spark.counting import Count, counting
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
-from punctual.runtime.store.records import RecordLog
+from punctual.store.records import RecordLog
 
 PROGRAM = """
 CREATE STREAM gps (t TIMESTAMP EVENT TIME WATERMARK 5 SECONDS, truck STRING, kmh DOUBLE) FROM FEED;

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.engine.engine import Engine
-from punctual.engine.look import look_at
 from punctual.errors import ProgramErrors
+from punctual.explain.look import look_at
 from punctual.plan.functions import canonical
 from punctual.sql.function_names import GENERATORS, GROUPING, OTHER_AGGREGATES
 from tests.spark.command import lines

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from punctual.engine.engine import Engine
 from punctual.errors import FeedError
 from punctual.ports.storage import PosixFiles
-from punctual.runtime.store.store import Store
+from punctual.store.store import Store
 from tests.spark.counting import counting
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

@@ -17,8 +17,8 @@ import pyarrow as pa
 from punctual.ports.answers import decode, encode
 from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, tells_disk_full
-from punctual.runtime.store.manifest import Manifest
-from punctual.runtime.store.store import Store
+from punctual.store.manifest import Manifest
+from punctual.store.store import Store
 from tests.store.answering import block
 from tests.store.dying import DyingFiles
 

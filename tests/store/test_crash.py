@@ -16,8 +16,8 @@ from punctual.ports.answers import AnswerBlock, decode, encode
 from punctual.ports.sinks.jsonl import JsonLinesSink, json_lines
 from punctual.ports.sinks.parquet import ParquetSink
 from punctual.ports.storage import Files
-from punctual.runtime.store.records import RecordLog
-from punctual.runtime.store.store import Store
+from punctual.store.records import RecordLog
+from punctual.store.store import Store
 from tests.store.dying import Crash, DyingFiles
 from tests.store.story import BATCHES, OUT, STATE, MakeSink, encoded_answers, live, seen, settled
 

@@ -16,8 +16,8 @@ import pytest
 from punctual.clock import SystemClock
 from punctual.errors import StateError
 from punctual.ports.storage import PosixFiles
-from punctual.runtime.store.lock import Process, StateLock, is_alive
-from punctual.runtime.store.store import Store
+from punctual.store.lock import Process, StateLock, is_alive
+from punctual.store.store import Store
 
 FILES, CLOCK = PosixFiles(), SystemClock()
 
@@ -25,7 +25,7 @@ OWNER = """
 import sys, time
 from punctual.clock import SystemClock
 from punctual.ports.storage import PosixFiles
-from punctual.runtime.store.lock import StateLock
+from punctual.store.lock import StateLock
 lock = StateLock.acquire(sys.argv[1], PosixFiles(), SystemClock())
 if len(sys.argv) > 2:
     lock.record_jvm(int(sys.argv[2]))

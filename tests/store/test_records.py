@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from punctual.errors import InternalError, StateError
 from punctual.ports.storage import PosixFiles
-from punctual.runtime.store.records import RecordLog
+from punctual.store.records import RecordLog
 from tests.store.dying import DyingFiles, Inode
 
 PAYLOADS = [b"one", b"", b"three" * 300, b"\x00" * 40, b"five"]

@@ -13,8 +13,8 @@ import pytest
 
 from punctual.errors import InternalError, StateError
 from punctual.ports.storage import PosixFiles, file_name, tells_disk_full
-from punctual.runtime.store.sealed import seal
-from punctual.runtime.store.store import Store
+from punctual.store.sealed import seal
+from punctual.store.store import Store
 
 FILES = PosixFiles()
 

@@ -8,7 +8,7 @@ import sys
 import orjson
 
 from punctual.cli.program_file import given_options, read_program
-from punctual.engine.look import look_at
+from punctual.explain.look import look_at
 
 
 def check(arguments: argparse.Namespace) -> int:

@@ -14,8 +14,8 @@ from types import FrameType
 from punctual.cli.program_file import given_options, read_program
 from punctual.cli.terminal import Screen
 from punctual.engine.engine import Engine
-from punctual.engine.look import look_at
 from punctual.errors import PlanError, RunError
+from punctual.explain.look import look_at
 
 
 def run(arguments: argparse.Namespace) -> int:

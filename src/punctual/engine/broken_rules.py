@@ -29,8 +29,8 @@ from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rows import SLACK
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream
-from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
+from punctual.store.store import Store
 
 REASON = "adds up to more than 1 within a window"
 I64 = NDArray[np.int64]

@@ -36,9 +36,9 @@ from punctual.estimate.window_work import Rates
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, SharedPlan
 from punctual.runtime.backend import Backend, QueryTypes
-from punctual.runtime.store.manifest import Manifest
-from punctual.runtime.store.store import Store
 from punctual.schedule.due import Due, Listed, parts
+from punctual.store.manifest import Manifest
+from punctual.store.store import Store
 
 INSTANTS_A_PART = 100_000
 """A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""

@@ -19,7 +19,7 @@ from punctual.clock import Clock, Micros
 from punctual.engine.displayed import Displayed
 from punctual.ports.answers import AnswerBlock, decode, encode, queries_in, visible
 from punctual.ports.sinks.sink import Sink
-from punctual.runtime.store.store import Store
+from punctual.store.store import Store
 
 HEAD = struct.Struct("<qqq")
 CHECKPOINT_US = 5_000_000

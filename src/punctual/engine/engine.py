@@ -23,11 +23,10 @@ from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
 from punctual.engine.core import Core, Settled
 from punctual.engine.intake import Intake, LandedIntake, intake_for
-from punctual.engine.look import declarations
 from punctual.engine.loop import Loop
 from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
 from punctual.plan.query import WindowQuery
-from punctual.plan.relation import Column, Stream, Table
+from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.feeds.landed import land, write_rows
@@ -35,12 +34,12 @@ from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
 from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, PosixFiles, absolute_folder
-from punctual.runtime.backend import Backend, Declared, QueryTypes
+from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
-from punctual.runtime.store.lock import StateLock
-from punctual.runtime.store.store import Store
 from punctual.runtime.type_rules import with_casts
 from punctual.sql.program import Program, compile_program
+from punctual.store.lock import StateLock
+from punctual.store.store import Store
 
 Report = Callable[[str], None]
 
@@ -130,7 +129,7 @@ class Engine:
         with self._mutex:
             self._raise_problem()
             program = compile_program(text, self._catalog, base=self._base)
-            self._adopt(program.catalog, declarations(program), text)
+            self._adopt(program.catalog, program.declarations, text)
             return program
 
     def _adopt(self, catalog: Catalog, declared: list[Declared], text: str) -> None:

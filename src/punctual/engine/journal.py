@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from punctual.runtime.store.records import RecordLog
+from punctual.store.records import RecordLog
 
 
 class Journal:

@@ -25,9 +25,9 @@ from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.runtime.operators.reduce import from_ipc, to_ipc
 from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
-from punctual.runtime.store.manifest import Manifest, Section
-from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
+from punctual.store.manifest import Manifest, Section
+from punctual.store.store import Store
 
 MANY_CELLS = 2_000_000
 MANY_BYTES = 256 << 20

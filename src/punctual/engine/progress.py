@@ -9,8 +9,8 @@ from typing import Any
 
 from punctual.clock import Micros
 from punctual.runtime.operators.reduce import Facts
-from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
+from punctual.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

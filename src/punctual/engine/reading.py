@@ -20,7 +20,7 @@ from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.runtime.backend import Backend, SliceWork, Tick
 from punctual.runtime.operators.reduce import OUTPUT
-from punctual.runtime.store.store import Store
+from punctual.store.store import Store
 
 PATIENCE = 1
 """How often a job that failed is tried again when each of its parts succeeds by itself: a worker may have died."""

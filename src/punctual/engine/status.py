@@ -13,8 +13,8 @@ from punctual.engine.progress import committed
 from punctual.engine.state import ProgramState
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
-from punctual.runtime.store.store import Store
 from punctual.schedule.due import BEGINNING
+from punctual.store.store import Store
 
 
 def read_status(directory: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.clock import Micros
+from punctual.errors import Span
 from punctual.plan.source import FileSource, Source
 
 
@@ -48,6 +49,15 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         return find_column(self.columns, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A stream or table with the places of its columns in the program."""
+
+    relation: Stream | Table
+    spans: tuple[Span | None, ...] = ()
+    span: Span | None = None
 
 
 def quoted(name: str) -> str:

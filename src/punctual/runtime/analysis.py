@@ -19,9 +19,9 @@ from pyspark.sql.types import DataType, StructType
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import TOP
 from punctual.plan.query import Aggregate, WindowQuery
-from punctual.plan.relation import Column, Stream, Table
+from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Declared, Judged, QueryTypes
+from punctual.runtime.backend import Judged, QueryTypes
 from punctual.runtime.type_rules import refusals
 
 CODES = {

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.errors import PunctualError, Span
+from punctual.errors import PunctualError
 from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import WindowQuery
-from punctual.plan.relation import Stream, Table
+from punctual.plan.relation import Declared, Stream, Table
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.shards import AnswerShards
 
@@ -34,15 +34,6 @@ class QueryTypes:
     arguments: tuple[pa.DataType | None, ...]
     conditions: tuple[pa.DataType, ...] = ()
     having: pa.DataType | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A stream or table with the places of its columns in the program."""
-
-    relation: Stream | Table
-    spans: tuple[Span | None, ...] = ()
-    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

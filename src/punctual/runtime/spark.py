@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyspark import SparkContext
 
 from punctual.plan.query import WindowQuery
-from punctual.plan.relation import Stream, Table
+from punctual.plan.relation import Declared, Stream, Table
 from punctual.ports.feeds.files import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
-from punctual.runtime.backend import Declared, Judged, Question, Tick
+from punctual.runtime.backend import Judged, Question, Tick
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.shards import AnswerShards

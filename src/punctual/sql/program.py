@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from punctual.catalog import Catalog
 from punctual.config import parse_options
 from punctual.errors import BindError, ConfigError, ProgramErrors, PunctualError, Span
+from punctual.plan.relation import Declared
 from punctual.sql.bind_from import AlreadyToldError
 from punctual.sql.bind_query import bind_query
 from punctual.sql.bind_relation import bind_relation
@@ -39,6 +40,17 @@ class Program:
     catalog: Catalog
     statements: tuple[Statement, ...]
     text: str
+
+    @property
+    def declarations(self) -> list[Declared]:
+        """The streams and tables that it declares, with the places of their columns."""
+        found = []
+        for statement in self.statements:
+            if isinstance(statement, CreateStream | CreateTable):
+                relation = statement.stream if isinstance(statement, CreateStream) else statement.table
+                spans = tuple(d or c for c, d in zip(statement.column_spans, statement.derived_spans))
+                found.append(Declared(relation, spans, statement.span))
+        return found
 
 
 def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> Program:

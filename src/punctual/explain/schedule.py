@@ -14,9 +14,9 @@ from typing import Any
 
 from punctual.clock import Micros, span_text
 from punctual.config import CadenceMethod
-from punctual.engine.printed import count, line
 from punctual.errors import PlanError
 from punctual.estimate.window_work import Operator, Rates
+from punctual.explain.columns import count, line
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import METHODS
 from punctual.share.cadence.planning import SEPARATE

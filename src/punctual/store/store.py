@@ -49,10 +49,10 @@ import pyarrow as pa
 
 from punctual.errors import InternalError, StateError
 from punctual.ports.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
-from punctual.runtime.store.identity import IDENTITY_FILE, Identity, read_identity, write_identity
-from punctual.runtime.store.manifest import Manifest, Section
-from punctual.runtime.store.records import RecordLog
-from punctual.runtime.store.sealed import JSON, corrupt, read_sealed, seal
+from punctual.store.identity import IDENTITY_FILE, Identity, read_identity, write_identity
+from punctual.store.manifest import Manifest, Section
+from punctual.store.records import RecordLog
+from punctual.store.sealed import JSON, corrupt, read_sealed, seal
 
 SectionBytes = tuple[str, bytes | pa.Buffer | str, int]
 """Unit, its bytes (or the path of a file under the state that holds them), cells."""

@@ -8,16 +8,15 @@ from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.config import Options, parse_options
-from punctual.engine.explain import explain_json, explain_query, explain_sharing
-from punctual.engine.explain_schedule import Schedule
 from punctual.errors import ProgramErrors
+from punctual.explain.schedule import Schedule
+from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.plan.shared import SharedPlan
-from punctual.runtime.backend import Declared
 from punctual.runtime.spark import SparkBackend
 from punctual.share.marginal import Ride, Rides
 from punctual.share.units import share
-from punctual.sql.bound import CreateStream, CreateTable, Explain
-from punctual.sql.program import Program, compile_program
+from punctual.sql.bound import Explain
+from punctual.sql.program import compile_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) ->
     if judge:
         backend = SparkBackend()
         try:
-            found = backend.judge(declarations(program), list(program.catalog.queries.values()), ())
+            found = backend.judge(program.declarations, list(program.catalog.queries.values()), ())
         finally:
             backend.close()
         if found.errors:
@@ -81,19 +80,3 @@ def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = 
     timing = Schedule.of(bare, settings.cadence, scan=settings.window_merge == "scan", rates={})
     steps = {name: step for plan in timing.plans for name, step in plan.steps().items()}
     return Look(catalog, share(queries, sharing=settings.sharing, steps=steps), timing, asked)
-
-
-def declarations(program: Program) -> list[Declared]:
-    """The streams and tables that a program declares, with the places of their columns."""
-    found = []
-    for statement in program.statements:
-        if isinstance(statement, CreateStream):
-            spans = _spans(statement)
-            found.append(Declared(statement.stream, spans, statement.span))
-        elif isinstance(statement, CreateTable):
-            found.append(Declared(statement.table, _spans(statement), statement.span))
-    return found
-
-
-def _spans(statement: CreateStream | CreateTable) -> tuple[Any, ...]:
-    return tuple(d or c for c, d in zip(statement.column_spans, statement.derived_spans))

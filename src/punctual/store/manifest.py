@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punctual.runtime.store.sealed import JSON
+from punctual.store.sealed import JSON
 
 
 @dataclass(frozen=True, slots=True)

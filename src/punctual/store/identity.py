@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from punctual.errors import StateError
 from punctual.ports.storage import TEMPORARY, Files, is_address, write_whole
-from punctual.runtime.store.sealed import corrupt, read_sealed, seal
+from punctual.store.sealed import corrupt, read_sealed, seal
 
 FORMAT = 1
 """Version of the layout that this code writes; it reads this one only."""

@@ -37,7 +37,7 @@ from itertools import pairwise
 
 from punctual.errors import InternalError
 from punctual.ports.storage import Appender, Files, tells_disk_full
-from punctual.runtime.store.sealed import corrupt
+from punctual.store.sealed import corrupt
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _HEAD = struct.Struct("<QIII")

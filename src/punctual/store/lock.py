@@ -27,7 +27,7 @@ import orjson
 from punctual.clock import SECOND, Clock, Micros
 from punctual.errors import StateError
 from punctual.ports.storage import Files, tells_disk_full, tells_unusable
-from punctual.runtime.store.identity import LOCK_FILE, read_identity
+from punctual.store.identity import LOCK_FILE, read_identity
 
 _POLL_US: Micros = 20_000
 _UNTIL_GONE_US: Micros = 10 * SECOND

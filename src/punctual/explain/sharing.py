@@ -10,10 +10,10 @@ from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.clock import duration_text, span_text
-from punctual.engine.explain_schedule import Schedule
-from punctual.engine.printed import count, line
 from punctual.estimate.panes import panes_in_window
 from punctual.estimate.ranking_reach import SPARED, mass_read
+from punctual.explain.columns import count, line
+from punctual.explain.schedule import Schedule
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
