@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
 
 Micros = int
 """Microseconds: since 1970-01-01 UTC for an instant, or a length for a duration."""
@@ -37,6 +38,13 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    def receive(self, inbox: SimpleQueue[Any], within: Micros | None, *, expected: bool) -> Any:
+        """The next message, or None when there is none for so long (None: for ever).
+
+        ``expected`` says that somebody is at work whose message will come.
+        """
+        ...
+
 
 class SystemClock:
     """The machine's clocks; the only reader of them in the package."""
@@ -50,6 +58,12 @@ class SystemClock:
     def sleep(self, duration: Micros) -> None:
         if duration > 0:
             time.sleep(duration / SECOND)
+
+    def receive(self, inbox: SimpleQueue[Any], within: Micros | None, *, expected: bool) -> Any:
+        try:
+            return inbox.get(timeout=None if within is None else max(0.0, within / SECOND))
+        except Empty:
+            return None
 
 
 class ManualClock:
@@ -66,6 +80,16 @@ class ManualClock:
 
     def sleep(self, duration: Micros) -> None:
         self.at += max(0, duration)
+
+    def receive(self, inbox: SimpleQueue[Any], within: Micros | None, *, expected: bool) -> Any:
+        """Time stands still while somebody works, and jumps where nobody does."""
+        if expected or within is None:
+            return inbox.get()
+        try:
+            return inbox.get_nowait()
+        except Empty:
+            self.sleep(within)
+            return None
 
 
 def iso(at: Micros) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine import core
 from punctual.engine.engine import Engine
-from punctual.engine.loop import Loop
+from punctual.engine.loop import Settled
+from punctual.schedule import releases
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -24,18 +23,17 @@ CREATE QUERY of_fresh AS SELECT sum(x) AS total FROM fresh [RANGE 5 SECONDS] PER
 
 
 def test_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "INSTANTS_A_GO", GO)
+    monkeypatch.setattr(releases, "MAX_INSTANTS_PER_STEP", GO)
     clock = ManualClock(START + GAP * SECOND)
     engine = Engine(str(tmp_path), clock=clock, backend=InProcess, options={"idle": "1 second", "tick": "50 ms"})
     engine.sql(PROGRAM)
     with engine:
         engine.open()
         engine.feed("old", [(iso(START), 1)])
-        stopping = threading.Event()
         behind: list[int] = []
         rounds = 0
 
-        def settled(_one: core.Settled) -> None:
+        def settled(_one: Settled) -> None:
             nonlocal rounds
             rounds += 1
             assert rounds < 500, "it never comes to an end"
@@ -45,9 +43,9 @@ def test_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             if not behind and len(engine.answers("of_fresh")):
                 behind.append(old)
             if old >= GAP:
-                stopping.set()
+                engine.request_stop()
 
-        Loop(engine._opened(), threading.RLock(), clock, stopping, settled, lambda: None).live()
+        engine.run(settled)
         at = engine.answers("of_old")["at"]
         assert behind
         assert behind[0] < 20 * GO, "the new row was read while the old ones were caught up with"

@@ -22,6 +22,7 @@ from punctual.estimate.measured import FEWEST_PASSES, Measured
 from punctual.estimate.pass_cost import PassCost
 from punctual.estimate.window_work import Rates
 from punctual.runtime.backend import Question
+from punctual.schedule.state import State
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -46,6 +47,15 @@ def opened(folder: Path, program: str, options: dict[str, str] | None = None) ->
     engine.sql(program)
     engine.open()
     return engine, clock
+
+
+def _state(engine: Engine) -> State:
+    return engine._opened().state
+
+
+def _set(engine: Engine, **changes: Any) -> None:
+    """Let the scheduler remember something else."""
+    engine._opened().state = replace(_state(engine), **changes)
 
 
 HARD = "DEADLINE 50 MILLISECONDS"
@@ -82,8 +92,7 @@ def stalled(folder: Path, seed: int, *, late_pending: bool) -> tuple[dict[tuple[
     """Ten calm seconds, then a minute's rows at once: all answers, and how long it took to catch up."""
     engine, clock = opened(folder, STREAM + bounded(8, seed, HARD))
     with engine:
-        assert engine._core is not None
-        engine._core.answering.late_pending = late_pending
+        _set(engine, rules=replace(_state(engine).rules, late_pending=late_pending))
         for second in range(10):
             feed(engine, second, second + 1, seed)
             engine.tick()
@@ -113,10 +122,10 @@ def test_the_urgent_are_answered_first(tmp_path: Path) -> None:
     )
     engine, clock = opened(tmp_path, STREAM + bounded(60, 1) + urgent)
     with engine:
-        assert engine._core is not None
-        engine._core.answering.cost = PassCost().after(0, FIXED)
+        cost = PassCost().after(0, FIXED)
         for work in [1, 3, 7, 20, 40] * 40:  # what such passes cost has been seen before
-            engine._core.answering.cost = engine._core.answering.cost.after(work, FIXED + EACH * work)
+            cost = cost.after(work, FIXED + EACH * work)
+        _set(engine, cost=cost)
         feed(engine, 0, 3, 1)
         engine.tick()
         feed(engine, 3, 62, 1)
@@ -139,9 +148,8 @@ def test_a_restart_after_some_passes_repeats_nothing(tmp_path: Path) -> None:
         engine.tick()
         expected = answers(engine)
     engine, _clock = opened(tmp_path / "cut", program)
-    core = engine._core
-    assert core is not None
-    core.answering.late_pending = False
+    _set(engine, rules=replace(_state(engine).rules, late_pending=False))
+    core = engine._opened().core
     deliver, delivered = core.delivery.deliver, 0
 
     def dying(*arguments: Any) -> int:
@@ -171,20 +179,19 @@ def test_costs_that_drift_are_planned_for(tmp_path: Path) -> None:
     )
     engine, clock = opened(tmp_path, STREAM + queries, {"window_merge": "scan"})
     with engine:
-        core = engine._core
-        assert core is not None
+        core = engine._opened().core
         feed(engine, 0, 40, 1)
         engine.tick()
-        (before,) = core.cadences.epochs.values()
+        (before,) = core.programs.cadences.epochs.values()
         assert [epoch.method for epoch in before] == ["exact"]
         dear = Measured()
         for _ in range(FEWEST_PASSES):
             dear = dear.after(merges=100, kernel_us=100, answers=10, finish_us=10_000)
-        core.answering._measured = dict.fromkeys(core.cadences.epochs, dear)
+        _set(engine, measured=dict.fromkeys(core.programs.cadences.epochs, dear))
         clock.sleep(61 * SECOND)
         feed(engine, 40, 80, 1)
         engine.tick()
-        (after,) = core.cadences.epochs.values()
+        (after,) = core.programs.cadences.epochs.values()
         assert after[-1].costs == ("1", "1024")  # a thousand merges, as a power of two
         assert after[-1].since > START + 79 * SECOND - 1
         feed(engine, 80, 160, 1)

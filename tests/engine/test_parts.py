@@ -1,16 +1,13 @@
-"""Small parts of the engine: isolation, late rows, progress, pace."""
+"""Small parts of the engine: isolation, late rows, progress."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.clock import ManualClock
 from punctual.engine.isolate import find
 from punctual.engine.late import LateRows
-from punctual.engine.pace import Pace
 from punctual.engine.progress import Progress
 from punctual.kernel.window.lift import lift
 from punctual.runtime.lower import rows_only
@@ -43,11 +40,11 @@ def test_late_rows_of_a_window(batches: list[list[int]], dropped: int) -> None:
         late.add(lift(rows_only([(20, 5)]), np.array(times, np.int64), {}, 2))
     instants = np.arange(-50, 75, 5)
     rows = [t for times in batches for t in times]
-    found = late.count(instants, 20)
+    found = late.counts.count(instants, 20)
     expected = [sum(at - 20 < t <= at for t in rows) for at in instants.tolist()]
     assert (found is None and not rows) or (found is not None and found.tolist() == expected)
     late.drop(dropped)
-    after = late.count(instants[instants - 20 >= dropped + 5], 20)
+    after = late.counts.count(instants[instants - 20 >= dropped + 5], 20)
     if after is not None:
         assert after.tolist() == [e for at, e in zip(instants.tolist(), expected) if at - 20 >= dropped + 5]
 
@@ -61,18 +58,3 @@ def test_completeness_is_a_microsecond_behind_the_watermark_and_never_goes_back(
     assert later.complete(1_000).through == 1_000
     assert Progress().after(Facts(0, 0, 5), 50).through == BEGINNING
     assert Progress.from_json(later.to_json()) == later
-
-
-@pytest.mark.parametrize("speed", [1.0, 10.0])
-def test_a_replay_keeps_to_its_pace(speed: float) -> None:
-    clock = ManualClock(0)
-    pace = Pace(speed, clock)
-    assert pace.limit() == 1
-    first = {"s": Progress(0, 0, 10_000_000, 5)}
-    assert pace.ahead(first) == int(10_000_000 / speed)
-    clock.sleep(int(10_000_000 / speed) + 1)
-    assert pace.ahead(first) == 0
-    assert pace.limit() == 2, "what is behind takes more at once"
-    assert pace.ahead({"s": Progress(0, 0, 20_000_000, 5)}) == int(10_000_000 / speed) - 1
-    assert pace.limit() == 1
-    assert Pace(None, clock).limit() is None

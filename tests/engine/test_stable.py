@@ -307,7 +307,7 @@ def test_instants_are_answered_in_order(
         sizes.append(pending.at.size)
         return (int(pending.at.argmax()),)
 
-    monkeypatch.setattr("punctual.engine.waiting.next_pass", latest_first)
+    monkeypatch.setattr("punctual.schedule.passes.next_pass", latest_first)
     often = "SELECT count(*) AS n FROM radar [RANGE 4 SECONDS] PERIOD 1 SECOND"
     engine = Engine(str(tmp_path), clock=ManualClock(START + 100 * SECOND), backend=InProcess)
     engine.sql(declared({**QUERIES, "often": often}))

@@ -284,14 +284,14 @@ def test_panes_with_very_many_rows_move_to_the_shards(tmp_path: Path, monkeypatc
     }
     expected = played(tmp_path / "driver", queries, drawn(1))
     moved: list[bool] = []
-    real = Core.tick
+    real = Engine.tick
 
-    def tick(self: Core, *, limit: int | None = None) -> Any:
+    def tick(self: Engine, *, limit: int | None = None) -> Any:
         settled = real(self, limit=limit)
-        moved.append(self.memory.in_shards)
+        moved.append(self._opened().core.held.memory.in_shards)
         return settled
 
-    monkeypatch.setattr(Core, "tick", tick)
+    monkeypatch.setattr(Engine, "tick", tick)
     monkeypatch.setattr(memory, "MANY_BYTES", 2_000)
     found = played(tmp_path / "moved", queries, drawn(1))
     assert found == expected
@@ -302,13 +302,13 @@ def test_large_batches_are_never_loaded(tmp_path: Path, monkeypatch: pytest.Monk
     queries = {"means": select("EXPECTED_RANK", 3), "counted": "SELECT count(*) AS n FROM radar [NOW] PERIOD 2 SECONDS"}
     expected = played(tmp_path / "driver", queries, drawn(1))
     held: list[int] = []
-    real = Core._pass
+    real = Core.deliver
 
-    def answers(self: Core, batch: int, delivered: Any = None) -> int:
-        held.append(self.memory.nbytes)
-        return real(self, batch, delivered)
+    def deliver(self: Core, *arguments: Any) -> int:
+        held.append(self.held.memory.nbytes)
+        return real(self, *arguments)
 
-    monkeypatch.setattr(Core, "_pass", answers)
+    monkeypatch.setattr(Core, "deliver", deliver)
     played(tmp_path / "again", queries, drawn(1))
     as_usual, held[:] = max(held), []
     monkeypatch.setattr(memory, "LARGE_BATCH", 1_000)

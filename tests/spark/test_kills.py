@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 FILES = 28
 """A batch each."""
 ROWS_A_FILE = 40
-OFTEN_COMPACTED = "import punctual.engine.core; punctual.engine.core.BATCHES_A_BASE = 5"
+OFTEN_COMPACTED = "import punctual.engine.engine; punctual.engine.engine.BATCHES_PER_BASE = 5"
 """The processes that are killed compact their state often; the undisturbed run never does."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PROGRAM = """

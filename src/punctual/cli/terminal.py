@@ -18,7 +18,7 @@ from rich.text import Text
 
 from punctual.catalog import Catalog
 from punctual.clock import iso
-from punctual.engine.core import Settled
+from punctual.engine.loop import Settled
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.jsonl import json_lines
 

@@ -1,12 +1,9 @@
-"""Passes of a running engine: what is answered together, how long it took, and who fails alone.
-
-Live, the scheduler cuts what is due into passes; in a replay at full speed everything that is due is one. What passes
-cost is measured: the next ones are cut by it, and cadence plans that depend on it are made anew when it changes.
-"""
+"""Answering a pass, on the holder's thread: from what is held to blocks of answers, its cost, and who fails alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from punctual.clock import Clock, Micros
@@ -15,88 +12,70 @@ from punctual.engine.cadences import Timing
 from punctual.engine.displayed import Displayed
 from punctual.engine.isolate import reason
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, Moment, apart, finish
+from punctual.engine.passes import Asked, apart, finish
 from punctual.engine.places import explain_stop, first_failing
-from punctual.engine.waiting import Waiting
-from punctual.estimate.measured import Measured
-from punctual.estimate.pass_cost import PassCost
-from punctual.estimate.window_work import Rates
+from punctual.kernel.window.panes import Answered
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend, Question
+from punctual.schedule.events import ClassCost
 
-MOST_LEARNED = 10_000
-Failed = list[tuple[str, str]]
-"""Queries that failed, with the reason."""
+MAX_INSTANTS_LEARNED = 10_000
+"""A pass of more instants is a backlog: it says nothing about ordinary passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredPass:
+    """Blocks of answers, the queries that failed with the reason, and what the pass cost each sharing class."""
+
+    blocks: list[AnswerBlock] = field(default_factory=list)
+    failed: tuple[tuple[str, str], ...] = ()
+    costs: tuple[ClassCost, ...] = ()
 
 
 class Answering:
-    """Answers what is due. ``judged`` says whether time counts: not in a replay at full speed."""
+    """Answers what is due. ``timed`` says whether time counts: not in a replay at full speed."""
 
     def __init__(
-        self, backend: Backend, clock: Clock, displayed: Displayed, broken: BrokenRules, *, judged: bool
+        self, backend: Backend, clock: Clock, displayed: Displayed, broken: BrokenRules, *, timed: bool
     ) -> None:
-        self.late_pending = True
-        """Whether late executions share a pass; off for comparison only."""
-        self.cost = PassCost()
         self._backend = backend
         self._clock = clock
         self._displayed = displayed
         self._broken = broken
-        self._judged = judged
-        self._measured: dict[str, Measured] = {}
+        self._timed = timed
 
-    def passes(self, asked: list[Asked], timing: Timing, released: Micros) -> Iterator[tuple[list[Asked], float]]:
-        """What is answered together, and how much work it is.
-
-        All of it in a replay at full speed, else as deadlines and lateness ask for.
-        """
-        if not self._judged or not asked:
-            yield asked, 0.0
-            return
-        waiting = Waiting(asked, timing, released)
-        while waiting:
-            some, work = waiting.take(self._clock.now(), self.cost, late_pending=self.late_pending)
-            began = self._clock.monotonic()
-            yield some, work
-            self.cost = self.cost.after(work, self._clock.monotonic() - began)
-
-    def answer(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], Failed]:
-        """Blocks of answers, and the queries that failed with the reason."""
-        if not asked:
-            return [], []
-        ranked, late, spent = memory.answer(asked)
-        for one, result in zip(asked, ranked):
+    def answer(self, asked: list[Asked], memory: Memory, timing: Timing) -> AnsweredPass:
+        """The answers of a pass, one call of the kernel a unit and one of Catalyst."""
+        results, spent = memory.answer(asked)
+        for one, result in zip(asked, results):
             self._broken.see(one, result, memory.streams)
         began = self._clock.monotonic()
-        answered = [self._displayed.next(one, result) for one, result in zip(asked, ranked)]
-
-        def moment() -> Moment | None:
-            return Moment(released, self._clock.now()) if self._judged else None
-
+        answered = [self._displayed.next(one, result) for one, result in zip(asked, results)]
         try:
-            blocks = finish(asked, answered, late, self._backend.evaluate, moment)
+            blocks = finish(asked, answered, self._backend.evaluate, self._clock.now)
         except Exception:
             if not self._backend.alive():
                 raise
-        else:
-            if self._judged and memory.scan:
-                self._learn(asked, timing, spent, self._clock.monotonic() - began)
-            return blocks, []
-        # Some query's expressions fail: answer each by itself, and stop those that fail.
-        blocks = []
-        failed: Failed = []
-        for one, result, lacking in zip(asked, answered, late):
+            return self._one_by_one(asked, answered)
+        costs: tuple[ClassCost, ...] = ()
+        if self._timed and memory.scan:
+            costs = tuple(_class_costs(asked, timing, spent, self._clock.monotonic() - began))
+        return AnsweredPass(blocks, costs=costs)
+
+    def _one_by_one(self, asked: Sequence[Asked], answered: Sequence[Answered]) -> AnsweredPass:
+        """Some query's expressions fail: answer each by itself, and name those that fail."""
+        blocks: list[AnswerBlock] = []
+        failed: list[tuple[str, str]] = []
+        for one, result in zip(asked, answered):
             try:
-                blocks += finish([one], [result], [lacking], self._backend.evaluate, moment)
+                blocks += finish([one], [result], self._backend.evaluate, self._clock.now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise
                 query = one.reader.query
                 place = first_failing(apart(one, result), self._evaluation_fails)
                 failed.append((query.name, explain_stop(query, place, reason(problem))))
-        return blocks, failed
+        return AnsweredPass(blocks, tuple(failed))
 
     def _evaluation_fails(self, question: Question) -> Exception | None:
         try:
@@ -107,42 +86,34 @@ class Answering:
             return problem
         return None
 
-    # -- what it costs ---------------------------------------------------------------------------------
 
-    def _learn(self, asked: Sequence[Asked], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros) -> None:
-        """Put the kernel's time of every unit, and its part of the time for finishing, to its classes' account.
+def _class_costs(
+    asked: Sequence[Asked], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros
+) -> list[ClassCost]:
+    """The kernel's time of every unit, and its part of the time for finishing, put to its classes' account.
 
-        A pass of very many instants is a backlog: it says nothing about ordinary passes. Units in shards are answered
-        by one job, which says nothing about each of them.
-        """
-        asked = [one for one in asked if one.reader.unit in spent]
-        total = sum(one.due.instants.size for one in asked)
-        if not 0 < total <= MOST_LEARNED:
-            return
-        dearest: dict[tuple[int, str, int], Fraction] = {}
-        answers: dict[int, int] = {}
-        classes: dict[int, set[str]] = {}
-        for one in asked:
-            unit, name = one.reader.unit, one.reader.query.name
-            identity = timing.classes[name]
-            classes.setdefault(unit, set()).add(identity)
-            answers[unit] = answers.get(unit, 0) + one.due.instants.size
-            for at in one.due.instants.tolist():
-                place = (unit, identity, at)
-                dearest[place] = max(dearest.get(place, Fraction(0)), timing.works[name].shared)
-        merges: dict[int, Fraction] = {}
-        for (unit, _identity, _at), work in dearest.items():
-            merges[unit] = merges.get(unit, Fraction(0)) + work
-        for unit, count in answers.items():
-            for identity in classes[unit]:
-                known = self._measured.get(identity, Measured())
-                share = finish_us * count / total
-                self._measured[identity] = known.after(float(merges[unit]), float(spent[unit]), float(count), share)
-
-    def rates(self, in_use: Mapping[str, Rates]) -> dict[str, Rates]:
-        """By class, the costs that plans should be made for, given those in use: merges are the unit."""
-        found: dict[str, Rates] = {}
-        for identity, measured in self._measured.items():
-            before = in_use.get(identity, Rates())
-            found[identity] = Rates(before.merge, measured.answer_in_merges(before.answer))
-        return found
+    Units in shards are answered by one job, which says nothing about each of them.
+    """
+    asked = [one for one in asked if one.reader.unit in spent]
+    total = sum(one.due.instants.size for one in asked)
+    if not 0 < total <= MAX_INSTANTS_LEARNED:
+        return []
+    dearest: dict[tuple[int, str, int], Fraction] = {}
+    answers: dict[int, int] = {}
+    classes: dict[int, set[str]] = {}
+    for one in asked:
+        unit, name = one.reader.unit, one.reader.query.name
+        identity = timing.classes[name]
+        classes.setdefault(unit, set()).add(identity)
+        answers[unit] = answers.get(unit, 0) + one.due.instants.size
+        for at in one.due.instants.tolist():
+            which = (unit, identity, at)
+            dearest[which] = max(dearest.get(which, Fraction(0)), timing.works[name].shared)
+    merges: dict[int, Fraction] = {}
+    for (unit, _identity, _at), work in dearest.items():
+        merges[unit] = merges.get(unit, Fraction(0)) + work
+    return [
+        ClassCost(identity, float(merges[unit]), float(spent[unit]), float(count), finish_us * count / total)
+        for unit, count in answers.items()
+        for identity in classes[unit]
+    ]

@@ -1,443 +1,337 @@
-"""The engine without threads: plan a batch, run it, commit it, answer what it released.
+"""What the loop's commands change: batches are committed, applied and answered, and old ones are made a base.
 
-Each step is durable before the next begins, and each can be done again after a crash: a planned batch is run with the
-same slices, a committed batch is answered in the same parts, an answered part is skipped. The core decides nothing from
-measured time except what it writes into the batch's plan.
+The loop's thread owns everything here, except what :class:`HeldBatches` does on the holder's thread. A commit is
+durable before anything follows from it, and everything that follows can be derived again after a crash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from punctual.catalog import Catalog
-from punctual.clock import SECOND, Clock, Micros
+from punctual.clock import Clock, Micros
 from punctual.config import Options
-from punctual.engine.answering import Answering
-from punctual.engine.arrivals import Arrivals
+from punctual.engine.answering import AnsweredPass, Answering
 from punctual.engine.broken_rules import BrokenRules
-from punctual.engine.cadences import Cadences, Timing, own_bounds
-from punctual.engine.cuts import Cuts
-from punctual.engine.delivery import Delivered, Delivery
-from punctual.engine.intake import Intake
+from punctual.engine.delivery import Delivery
+from punctual.engine.held_batches import Applied, HeldBatches
+from punctual.engine.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.journal import Journal
-from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, without
-from punctual.engine.progress import Progress, committed, end_of_input
-from punctual.engine.reading import Reading, Slices
-from punctual.engine.reduced import Reduced, letter
-from punctual.engine.registration import registered
-from punctual.engine.releases import due
-from punctual.engine.standing import Standing, query_key, stand
-from punctual.engine.state import ProgramState
+from punctual.engine.memory import SectionBytes
+from punctual.engine.passes import Asked
+from punctual.engine.programs import Change, Programs
+from punctual.engine.progress import Progress, added_letters, committed, end_of_input
+from punctual.engine.reduced import Reduced
+from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
-from punctual.estimate.window_work import Rates
-from punctual.plan.query import WindowQuery
-from punctual.plan.shared import Reader, SharedPlan
-from punctual.runtime.backend import Backend, QueryTypes
-from punctual.schedule.due import Due, Listed, parts
+from punctual.errors import RunError
+from punctual.runtime.backend import Backend
+from punctual.schedule.arrivals import Arrivals
+from punctual.schedule.contract import Reach
+from punctual.schedule.events import Pace
+from punctual.schedule.firings import FiringGroup, Release
+from punctual.schedule.levels import Decision
+from punctual.schedule.releases import due_instants
+from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
 from punctual.store.store import Store
 
-INSTANTS_A_PART = 100_000
-"""A pass is cut so that no part answers many more instants than this: memory stays flat over long gaps."""
-INSTANTS_A_GO = 10_000
-"""A live stream that was silent for long catches up by so many instants, then rows are looked for again."""
-REPLAN_US = 60 * SECOND
-"""How often a live engine looks whether its cadence plans still fit what it measures."""
-BATCHES_A_BASE = 64
-"""So many batches are kept apart before they are compacted into a base."""
+Report = Callable[[str], None]
+LEVELS = "levels"
+"""Under this subject the journal keeps the settings of knobs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a step did, for the loop and the status."""
+class Committed:
+    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted."""
 
     batch: int
+    reaches: Mapping[str, Reach]
+    spoke: frozenset[str]
+    arrivals: Mapping[str, Arrivals] | None
     rows: int
-    answers: int
 
 
 class Core:
-    """One program over one state. Not safe for threads: the engine's loop owns it.
+    """One program over one state.
 
-    ``judged`` says whether answers carry wall-clock times: not in a replay at full speed. ``report`` is told what a
+    ``timed`` says whether answers carry wall-clock times: not in a replay at full speed. ``report`` is told what a
     person should know.
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        store: Store,
-        options: Options,
-        clock: Clock,
-        *,
-        judged: bool,
-        report: Callable[[str], None],
+        self, backend: Backend, store: Store, options: Options, clock: Clock, *, timed: bool, report: Report
     ) -> None:
         self.backend = backend
         self.store = store
-        self.options = options
         self.delivery = Delivery(store, clock, options.keep_answers_us)
-        self.tables = Tables(backend.table, report)
-        self.intakes: dict[str, Intake] = {}
-        self.progress = committed(store)
-        found = store.program()
-        self.program = ProgramState.from_json(*found) if found else ProgramState()
-        journal = Journal(store.journal)
-        self.cadences = Cadences(journal)
-        self._cuts = Cuts(journal)
-        self._broken = BrokenRules(store)
-        self.answering = Answering(backend, clock, self.delivery.displayed, self._broken, judged=judged)
-        self._measured_rates: dict[str, Rates] = {}
-        self._planned = clock.monotonic()
+        self.progress: Mapping[str, Progress] = committed(store)
+        self.added: dict[str, int] = added_letters(store)
+        """By stream, the dead letters that were found when batches were answered."""
+        self._journal = Journal(store.journal)
+        tables = Tables(backend.table, report)
+        self.programs = Programs(store, self._journal, tables, options, report)
+        self.broken = BrokenRules(store)
+        self.held = HeldBatches(store, backend, clock, options.placement)
+        self._answering = Answering(backend, clock, self.delivery.displayed, self.broken, timed=timed)
+        self.ingest = Ingest(backend, store, tables, clock, report, patient=timed)
         self._clock = clock
-        self._judged = judged
-        self._gives_way = judged and options.qos != "best-effort"
+        self._timed = timed
         self._report = report
-        self._standing: Standing | None = None
-        self._memory: Memory | None = None
-        self._answered: dict[str, Micros] = {}
-        self._arrivals = Arrivals(report, patient=judged)
+        self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
+        self._started = clock.now()
+
+    # -- the program -----------------------------------------------------------------------------------
+
+    def accept(self, change: Change) -> Standing:
+        """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then."""
+        self.programs.tables.declare(change.catalog.tables)
+        planned = self.programs.plan(change, self.progress)
+        self.programs.remind(change.feeds)
+        self.delivery.claim([query.name for query in change.catalog.queries.values()])
+        return planned
+
+    def install(self, change: Change, running: Standing) -> Callable[[], None]:
+        """Make this the running program, between two batches; what is returned is for the holder's thread to do."""
+        progress = {**dict.fromkeys(running.catalog.streams, Progress()), **self.progress}
+        self.programs.adopt(running, change, progress)
+        self.progress = progress
+        scan = change.options.window_merge == "scan"
+        return self.held.rehold(running, self.programs.state.units, scan=scan, placement=change.options.placement)
+
+    def stop_queries(self, failed: Sequence[tuple[str, str]]) -> None:
+        """These no longer run; all others go on."""
+        self.programs.stop(failed)
+
+    def explain_stop(self, query: str, fact: str, hint: str) -> str:
+        """Why a query that asks for too much was stopped, as its author reads it."""
+        text = f'query "{query}" was stopped: {fact}'
+        return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")
+
+    def retime(self, rates: Any) -> Standing | None:
+        """New instants for these costs; None where units have to change with them."""
+        return self.programs.retime(rates, self.progress)
 
     @property
-    def standing(self) -> Standing:
-        """The program that runs."""
-        assert self._standing is not None, "no program was installed"
-        return self._standing
+    def watermarks(self) -> dict[str, Micros]:
+        """By stream."""
+        return {name: stream.watermark_us for name, stream in self.programs.running.catalog.streams.items()}
 
-    @property
-    def memory(self) -> Memory:
-        """The cells of its units."""
-        assert self._memory is not None, "no program was installed"
-        return self._memory
+    def reaches(self, progress: Mapping[str, Progress] | None = None) -> dict[str, Reach]:
+        """How far streams have come."""
+        found = self.progress if progress is None else progress
+        return {name: Reach(p.through, p.least, p.greatest) for name, p in found.items()}
 
-    # -- the program -------------------------------------------------------------------------------
+    # -- recovery --------------------------------------------------------------------------------------
 
-    def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
-        """Make this the standing program, at a batch boundary. What still fits of the old one is kept.
+    def recover(self, rules: Rules) -> State:
+        """Bring the holders to the last batch that was fully answered, and the sinks to the log.
 
-        An output that somebody else wrote is the one thing that can refuse it; nothing has changed then.
+        Batches after it are applied again by the loop: what they release, without what the log has of it, is in the
+        scheduler's state, with the settings that were decided for it.
         """
-        self.delivery.claim([query.name for query in standing.catalog.queries.values()])
-        running = self._memory is not None
-        crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
-        self._standing = standing
-        self._memory = self._remembering(standing, crowded)
-        large = frozenset[str]().union(*(self._memory.too_large(manifest) for manifest in self._manifests()))
-        if large:
-            self._memory = self._remembering(standing, crowded | large)
-        for name, intake in intakes.items():
-            self.intakes[name] = intake
-            for planned in self._taken(name):
-                intake.taken(planned)
-        for name in standing.catalog.streams:
-            self.progress.setdefault(name, Progress())
-        self.cadences.adopt(standing.timing)
-        self._register()
-        if running:
-            self._reload()
-
-    def _remembering(self, standing: Standing, crowded: frozenset[str]) -> Memory:
-        scan = self.options.window_merge == "scan"
-        clock = self._clock.monotonic
-        return Memory(standing, self.store, self.backend, self.options.placement, crowded, scan, clock)
-
-    def _reload(self) -> None:
-        """Fill memory from the store, as of the last commit."""
-        for manifest in self._manifests():
-            for section in manifest.sections:
-                self.memory.add(section, self.program.units)
-        self.memory.seal(self.progress)
-        self.memory.drop(self.progress)
-
-    def _manifests(self) -> list[Manifest]:
-        """The base, if there is one, and the batches after it."""
+        queries = self.programs.running.catalog.queries.values()
+        in_order = frozenset(name for name, contract in self.programs.contracts().items() if contract.in_order)
+        closed, answered = self.delivery.open([query.name for query in queries], in_order)
+        contracts = list(self.programs.contracts().values())
         base = self.store.base()
-        return ([base] if base else []) + self.store.manifests()
-
-    def _register(self) -> None:
-        """Record which queries stand, since when, and from where their windows are covered."""
-        program = registered(self.standing, self.program, self.progress)
-        if self.program.number == 0 or program != self.program:
-            self.program = replace(program, number=self.program.number + 1)
-            self.store.save_program(self.program.number, self.program.to_json())
-
-    def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
-        """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
-        declared = {q.name: query_key(q) for q in (catalog.queries.values() if catalog is not None else ())}
-        return frozenset(
-            name
-            for name, query in self.program.queries.items()
-            if query.stopped is not None and declared.get(name, query.key) == query.key
-        )
-
-    def stand(
-        self, catalog: Catalog, types: Mapping[str, QueryTypes], left_out: frozenset[str] = frozenset()
-    ) -> Standing:
-        """Plan a program, without these queries and those that were stopped before."""
-        stopped = self.stopped(catalog) | left_out
-        return stand(
-            catalog, types, self.tables.content, sharing=self.options.sharing, timed=self._timed, stopped=stopped
-        )
-
-    def _timed(self, plan: SharedPlan) -> Timing:
-        keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
-        known = frozenset(query.key for query in self.program.queries.values())
-        settled = self._memory is not None  # at the start, committed batches may still be unanswered
-        return self.cadences.propose(
-            plan, keys, known, self.options, self.progress, self._rates(), settled=settled
-        )
-
-    def replan(self, left_out: frozenset[str]) -> Standing:
-        """The standing program without these queries and those that were stopped before."""
-        return self.stand(self.standing.catalog, self.standing.types, left_out)
-
-    def _alone(self, query: WindowQuery) -> Standing:
-        """A program of this query only, for trying it."""
-        catalog = replace(self.standing.catalog, queries={query.name.lower(): query})
-        return stand(catalog, self.standing.types, self.tables.content, sharing=True, timed=own_bounds)
-
-    def _mark(self, failed: Sequence[tuple[str, str]]) -> None:
-        """Queries that failed stay stopped, also after a crash: recorded before anything rests on it."""
-        if not failed:
-            return
-        for name, why in failed:
-            self.program = self.program.stop(name, why)
-            self._report(why)
-        self.store.save_program(self.program.number, self.program.to_json())
-
-    # -- recovery ----------------------------------------------------------------------------------
-
-    def _taken(self, stream: str) -> Iterator[Any]:
-        base = self.store.base()
-        if base is not None and stream in base.body["taken"]:
-            yield base.body["taken"][stream]
-        for manifest in self.store.manifests():
-            if stream in manifest.body["slices"]:
-                yield manifest.body["slices"][stream]
-
-    def recover(self) -> None:
-        """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
-        newest = self.progress
-        queries = self.standing.catalog.queries.values()
-        stable = frozenset(query.name for query in queries if query.top is not None and query.top.margin)
-        batch, delivered = self.delivery.open([query.name for query in queries], stable)
-        base = self.store.base()
-        for manifest in self._manifests():
-            for section in manifest.sections:
-                self.memory.add(section, self.program.units)
+        released: dict[str, Micros] = {}
+        releases: list[Release] = []
+        for manifest in ([base] if base else []) + self.store.manifests():
             then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
-            self.progress = {**{name: Progress() for name in newest}, **then}
-            self.memory.seal(self.progress)
-            if manifest is base or manifest.batch < batch:
-                self._answered = {name: p.through for name, p in self.progress.items()}
-                self.memory.drop(self.progress)
+            progress = {**dict.fromkeys(self.progress, Progress()), **then}
+            if manifest is base or manifest.batch < closed:
+                self.held.load(manifest, progress, self.programs.state.units)
             else:
-                self._pass(manifest.batch, delivered if manifest.batch == batch else {})
-        self.progress = {**newest, **committed(self.store)}  # with what the passes have found
-
-    # -- a batch -----------------------------------------------------------------------------------
-
-    def tick(self, *, limit: int | None = None) -> Settled | None:
-        """Run the next batch and answer what it released; None when there is nothing to read.
-
-        ``limit`` is the most files to take from a stream, when less than the option says.
-        """
-        batch = self.store.next_batch()
-        if self.tables.refresh():
-            self.install(self.replan(frozenset()), {})
-        plan = self.store.read_plan(batch)
-        if plan is None:
-            plan = self._plan(limit)
-            if plan is None:
-                return None
-            self.store.write_plan(batch, plan)
-        planned = {name: s for name, s in plan["slices"].items() if name in self.intakes}
-        letters: list[dict[str, Any]] = []
-        slices: dict[str, Any] = {}
-        for name, whole in planned.items():
-            slices[name], lost = self.intakes[name].check(whole)
-            letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, plan["horizon"])
-        reduced = self._reduce(work)
-        changed = [
-            (name, path, why) for name, part in work.slices.items() for path, why in self.intakes[name].changed(part)
-        ]
-        if changed:
-            # A file that changed while it was read may have been half of each: it does not count at all.
-            letters += [letter(name, why, batch, origin=path) for name, path, why in changed]
-            reduced = self._reduce(work.without(self.intakes, changed))
-        for one in letters:
-            self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
-        reduced.letters = letters + reduced.letters
-        return self._commit(batch, planned, reduced)
-
-    def _plan(self, limit: int | None) -> dict[str, Any] | None:
-        now = self._clock.now()
-        slices = self._arrivals.slices(self.intakes, now, limit)
-        return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
-
-    def _reduce(self, work: Slices) -> Reduced:
-        reading = Reading(
-            self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan, self._alone
+                self._unapplied[manifest.batch] = (manifest, progress)
+                dues = due_instants(contracts, self.reaches(progress), released)
+                arrivals = self._at_once(released, progress, self._started)
+                releases.append(Release(manifest.batch, tuple(dues), arrivals, answered=answered))
+            released = {name: p.through for name, p in progress.items()}
+        self.held.drop({})()
+        return State(
+            rules,
+            self.programs.contracts(),
+            self.watermarks,
+            self.reaches(),
+            released,
+            self.store.next_batch(),
+            len(self.store.manifests()),
+            unapplied=tuple(releases),
+            decisions=tuple(Decision(**one) for one in self._journal.read(LEVELS)),
+            rates=self.programs.rates,
         )
-        reduced, culprits = reading.reduce(self.standing, work)
-        for stream, path, why in culprits.files:
-            self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
-        if culprits.queries:
-            self._mark(culprits.queries)
-            self.install(self.replan(frozenset()), {})
-        return reduced
 
-    def _commit(self, batch: int, planned: Mapping[str, Any], reduced: Reduced) -> Settled:
+    # -- a batch ---------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """What the next batch is read with."""
+        programs, progress, change = self.programs, self.progress, self.programs.current()
+        return Snapshot(
+            programs.running,
+            dict(programs.feeds),
+            progress,
+            programs.options.max_ahead_us,
+            lambda left_out: programs.plan(change, progress, left_out),
+            programs.alone,
+        )
+
+    def commit(self, result: BatchResult, pace: Pace | None) -> Committed:
+        """Make a batch that was read part of the state."""
         after = dict(self.progress)
-        for name, facts in reduced.facts.items():
-            after[name] = after[name].after(facts, self.standing.catalog.streams[name].watermark_us)
-        for one in reduced.letters:
-            if one["row"] is None:  # a whole file; rows were counted where they were read
-                after[one["stream"]] = replace(after[one["stream"]], dead=after[one["stream"]].dead + 1)
-        return self._settle(batch, planned, after, reduced)
+        facts = result.reduced.facts
+        for name, one in facts.items():
+            after[name] = after[name].after(one, self.programs.running.catalog.streams[name].watermark_us)
+        for lost in result.reduced.letters:
+            if lost["row"] is None:  # a whole file; rows were counted where they were read
+                after[lost["stream"]] = replace(after[lost["stream"]], dead=after[lost["stream"]].dead + 1)
+        before = self.progress
+        self._write(result.batch, result.planned, after, result.reduced)
+        for name, planned in result.planned.items():
+            self.programs.feeds[name].taken(planned)
+            self.programs.feeds[name].finish(planned)
+        through = {name: p.through for name, p in before.items()}
+        return Committed(
+            result.batch,
+            self.reaches(),
+            frozenset(name for name, one in facts.items() if one.accepted),
+            self._arrived(through, result, pace),
+            sum(one.accepted for one in facts.values()),
+        )
 
-    def _settle(self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced) -> Settled:
+    def complete(self, through: Mapping[str, Micros], *, ended: bool) -> Committed | None:
+        """Commit that streams are complete without new rows (idle, end of input); None where nothing changes."""
+        if ended:
+            through = self.end_of_input()
+        after = {n: p.complete(through[n]) if n in through else p for n, p in self.progress.items()}
+        if after == self.progress:
+            return None
+        before = {name: p.through for name, p in self.progress.items()}
+        batch = self.store.next_batch()
+        self._write(batch, {}, after, Reduced())
+        return Committed(batch, self.reaches(), frozenset(), self._at_once(before, after, self._clock.now()), 0)
+
+    def end_of_input(self) -> dict[str, Micros]:
+        """Where every stream is complete once there are no more rows."""
+        queries = self.programs.running.catalog.queries.values()
+        return end_of_input(self.progress, {query.streams for query in queries})
+
+    def _write(
+        self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced
+    ) -> None:
         body = {
             "slices": dict(slices),
             "before": {name: progress.through for name, progress in self.progress.items()},
             **self._body(after),
         }
         manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
-        if self.options.placement == "auto" and self.memory.too_large(manifest):
-            self.install(self.standing, {})  # reads what was committed, and leaves in the store what is large
-        else:
-            for section in manifest.sections:
-                self.memory.add(section, self.program.units)
-        for name, planned in slices.items():
-            self.intakes[name].taken(planned)
-            self.intakes[name].finish(planned)
+        self._unapplied[batch] = (manifest, after)
         self.progress = after
-        self.memory.seal(after)
-        answers = self._pass(batch)
-        if len(self.store.manifests()) >= BATCHES_A_BASE or self._is_crowded():
-            self._compact(batch)
-        self.delivery.checkpoint()
-        return Settled(batch, sum(facts.accepted for facts in reduced.facts.values()), answers)
-
-    def _is_crowded(self) -> bool:
-        """Whether the driver holds more than it should, and may put it into the store's shards."""
-        return self.options.placement == "auto" and self.memory.crowding() != self.memory.crowded
 
     def _body(self, progress: Mapping[str, Progress]) -> dict[str, Any]:
         return {
             "progress": {name: p.to_json() for name, p in progress.items()},
-            "tables": dict(self.tables.hashes),
-            "program": self.program.number,
+            "tables": dict(self.programs.tables.hashes),
+            "program": self.programs.state.number,
             "wall": self._clock.now(),
         }
 
-    def advance(self, through: Mapping[str, Micros]) -> Settled | None:
-        """Streams are complete through these instants without new rows (idle, end of input); journaled as a batch."""
-        after = self._completed(through)
-        if after == self.progress:
+    def _at_once(
+        self, before: Mapping[str, Micros], after: Mapping[str, Progress], at: Micros
+    ) -> dict[str, Arrivals] | None:
+        if not self._timed:
             return None
-        return self._settle(self.store.next_batch(), {}, after, Reduced())
+        return {name: Arrivals.at_once(before.get(name, p.through), p.through, at) for name, p in after.items()}
 
-    def in_one_go(self, through: Mapping[str, Micros]) -> dict[str, Micros]:
-        """How far streams that are complete so far are completed before others have their turn; nowhere where that
-        would release no instant. Old rows in a live stream may release millions."""
-        dues = [d for _reader, d in self._due(self._completed(through))]
-        if sum(d.most for d in dues) <= INSTANTS_A_GO:
-            return dict(through) if dues else {}
-        _start, stop = next(parts(dues, INSTANTS_A_GO))
-        return {name: min(at, stop) for name, at in through.items()}
+    def _arrived(
+        self, before: Mapping[str, Micros], result: BatchResult, pace: Pace | None
+    ) -> dict[str, Arrivals] | None:
+        """When the rows of a batch could be read: when they were first seen, or when their paced time came."""
+        found = self._at_once(before, self.progress, self._clock.now())
+        if found is None:
+            return None
+        for name in result.planned:
+            greatest = result.reduced.facts[name].greatest if name in result.reduced.facts else None
+            through = self.progress[name].through
+            if pace is not None and greatest is not None:
+                found[name] = Arrivals.at_once(before[name], through, pace.time_of(greatest))
+        return found
 
-    def end_of_input(self) -> dict[str, Micros]:
-        """Where every stream is complete once there are no more rows."""
-        return end_of_input(self.progress, {query.streams for query in self.standing.catalog.queries.values()})
+    # -- for the holder's thread -------------------------------------------------------------------------
 
-    def _completed(self, through: Mapping[str, Micros]) -> dict[str, Progress]:
-        return {n: p.complete(through[n]) if n in through else p for n, p in self.progress.items()}
+    def apply(self, batch: int) -> Callable[[], Applied]:
+        """Let the holders have a committed batch."""
+        manifest, progress = self._unapplied.pop(batch)
+        return self.held.apply(manifest, progress, self.programs.state.units)
 
-    # -- a pass ------------------------------------------------------------------------------------
+    def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
+        """Answer firings from what is held."""
+        running, state = self.programs.running, self.programs.state
+        readers = {reader.query.name: reader for reader in running.plan.readers}
+        asked = [
+            Asked(
+                readers[group.query],
+                running.types[group.query],
+                group.due,
+                state.queries[group.query].covered_from,
+                state.queries[group.query].after,
+                group.setting,
+                group.released,
+                group.late,
+            )
+            for group in _by_query(groups)
+        ]
+        return lambda: self._answering.answer(asked, self.held.memory, running.timing)
 
-    def _due(self, progress: Mapping[str, Progress]) -> list[tuple[Reader, Due]]:
-        return due(self.standing, self.program, progress, self._answered)
+    def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
+        """Forget what no window to come and no open firing can read."""
+        work = self.held.drop(open_from)
 
-    def _pass(self, batch: int, delivered: Delivered | None = None) -> int:
-        """Answer everything that is due after this batch, except what was delivered before a crash."""
-        released = self._clock.now()
-        ready = self._due(self.progress)
-        failed: set[str] = set()
-        count = passes = 0
-        for start, stop in parts([d for _reader, d in ready], INSTANTS_A_PART):
-            listed = {which: d.part(start, stop).listed() for which, d in {id(d): d for _r, d in ready}.items()}
-            asked = [self._asked(r, listed[id(d)]) for r, d in ready if r.query.name not in failed]
-            if delivered:
-                asked = [without(a, delivered) for a in asked]
-            timing = self.standing.timing
-            asked = self._cuts.known(batch, [a for a in asked if a.due.instants.size])
-            for some, work in self.answering.passes(asked, timing, released):
-                still = [a for a in some if a.reader.query.name not in failed]
-                if self._gives_way:
-                    still = self._cuts.decide(batch, still, self._clock.now(), released, self.answering.cost, work)
-                blocks, problems = self.answering.answer(still, self.memory, timing, released)
-                self._mark(problems)
-                failed |= {name for name, _why in problems}
-                for name, letters in self._broken.write(batch).items():
-                    self.progress[name] = replace(self.progress[name], dead=self.progress[name].dead + letters)
-                if blocks:
-                    count += self.delivery.deliver(batch, passes, blocks)
-                    passes += 1
-        self._answered = {name: p.through for name, p in self.progress.items()}
-        self.memory.drop(self.progress)
-        self._broken.forget(self.memory.oldest(self.progress))
-        if failed:
-            self.install(self.replan(frozenset()), {})
-        self._drifted()
-        return count
+        def forget() -> None:
+            work()
+            self.broken.forget(self.held.memory.oldest(self.held.progress))
 
-    def _asked(self, reader: Reader, instants: Listed) -> Asked:
-        name = reader.query.name
-        state = self.program.queries[name]
-        return Asked(reader, self.standing.types[name], instants, state.covered_from, state.after)
+        return forget
 
-    def _drifted(self) -> None:
-        """Live, now and then: plan anew where measured costs are not those of the plans. Units stay as they are."""
-        now = self._clock.monotonic()
-        if not self._judged or self.options.window_merge != "scan" or now - self._planned < REPLAN_US:
-            return
-        self._planned = now
-        in_use = self._rates()
-        found = {**in_use, **self.answering.rates(in_use)}
-        if found == in_use:
-            return
-        self._measured_rates = found
-        timing = self._timed(self.standing.plan)
-        if timing.steps == self.standing.timing.steps:
-            self.cadences.adopt(timing)
-            self._standing = replace(self.standing, timing=timing)
-        else:
-            self.install(self.replan(frozenset()), {})
+    def export(self, batch: int) -> Callable[[], list[SectionBytes]]:
+        """All that is held, for a base."""
+        return lambda: self.held.memory.export(batch)
 
-    def _rates(self) -> dict[str, Rates]:
-        return {**self.cadences.rates, **self._measured_rates}
+    # -- what comes back ---------------------------------------------------------------------------------
 
-    # -- upkeep ------------------------------------------------------------------------------------
+    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> int:
+        """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them."""
+        running = self.programs.contracts()
+        blocks = [block for block in found.blocks if block.query in running]
+        for stream, letters in self.broken.write(newest).items():
+            self.added[stream] = self.added.get(stream, 0) + letters
+        return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0
 
-    def _compact(self, batch: int) -> None:
-        """One base in place of all batches so far, all of which are answered."""
-        taken = {name: intake.to_json() for name, intake in self.intakes.items()}
-        body = {"taken": taken, "slices": {}, **self._body(self.progress)}
-        self.store.rebase(batch, body, self.memory.export(batch))
-        forms = {name for names in self.program.forms.values() for name, _since in names}
-        named = {name: unit for name, unit in self.program.units.items() if name in forms}
-        if named != self.program.units:  # other units have no cells any more
-            self.program = replace(self.program, number=self.program.number + 1, units=named)
-            self.store.save_program(self.program.number, self.program.to_json())
-        if self.memory.in_shards or self.memory.crowding() != self.memory.crowded:
-            self.install(self.standing, {})
+    def rebase(self, batch: int, sections: list[SectionBytes]) -> Callable[[], None] | None:
+        """One base in place of all batches through this one; what the holders have to load again, if anything."""
+        progress = self.held.progress
+        taken = {name: feed.to_json() for name, feed in self.programs.feeds.items()}
+        self.store.rebase(batch, {"taken": taken, "slices": {}, "added": self.added, **self._body(progress)}, sections)
+        self.programs.forget_units()
+        return self.held.replaced(self.programs.running, self.programs.state.units)
+
+    def journal_levels(self, decisions: Sequence[Decision]) -> None:
+        """Settings that still matter, written down before they take effect."""
+        self._journal.write(LEVELS, [
+            {"batch": d.batch, "query": d.query, "first": d.first, "last": d.last, "setting": d.setting}
+            for d in decisions
+        ])  # fmt: skip
 
     def close(self) -> None:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
+
+
+def _by_query(groups: Sequence[FiringGroup]) -> list[FiringGroup]:
+    """Groups of one query as one, unless their settings or numbers differ: an answer may depend on the one before."""
+    found: dict[tuple[str, int, float | None], list[FiringGroup]] = {}
+    for group in groups:
+        found.setdefault((group.query, group.number, group.setting), []).append(group)
+    return [several[0] if len(several) == 1 else FiringGroup.joined(several) for several in found.values()]

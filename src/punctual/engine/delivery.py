@@ -1,9 +1,9 @@
 """Answers on their way out: first into the log, which is the durable truth, then to the sinks and to whoever listens.
 
-A record of the log is what one pass answered. Its head names the batch that released it and the number of the pass,
-so that after a crash it is known what was answered already, and the wall clock, so that old answers can be forgotten
-once delivered. Rankings with STABLE go on from their last answer: before a record that holds one is forgotten, that
-answer is saved.
+A record of the log is what one pass answered. Its head says below which batch everything is answered and which is the
+newest batch that it answers, so that after a crash open firings are found again, and the wall clock, so that old
+answers can be forgotten once delivered. Rankings with STABLE go on from their last answer: before a record that holds
+one is forgotten, that answer is saved.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +20,23 @@ from punctual.clock import Clock, Micros
 from punctual.engine.displayed import Displayed
 from punctual.ports.answers import AnswerBlock, decode, encode, queries_in, visible
 from punctual.ports.sinks.sink import Sink
+from punctual.schedule.firings import Answered
 from punctual.store.store import Store
 
 HEAD = struct.Struct("<qqq")
 CHECKPOINT_US = 5_000_000
 """How often sinks are made durable; what they have beyond that is written again from the log after a crash."""
 
-Delivered = Mapping[str, NDArray[np.int64]]
-"""Instants by query."""
+I64 = NDArray[np.int64]
 Listener = Callable[[list[AnswerBlock]], None]
+
+
+class _Age(NamedTuple):
+    """A record of the log: when it was written, and the newest batch that it answers."""
+
+    position: int
+    wall: Micros
+    newest: int
 
 
 class Delivery:
@@ -39,24 +48,23 @@ class Delivery:
         self.listeners: list[Listener] = []
         self._store = store
         self._clock = clock
-        self._ages: deque[tuple[int, Micros]] = deque()
+        self._ages: deque[_Age] = deque()
+        self._closed_before = 0
         self._checkpointed = clock.monotonic()
         self._open = False
         self._saved: dict[str, int] = {}
         self.displayed = Displayed()
 
-    def open(self, queries: Sequence[str], stable: frozenset[str] = frozenset()) -> tuple[int, Delivered]:
-        """Cut the sinks to their checkpoints and bring them up to the log; which batch was answered last, and what.
+    def open(self, queries: Sequence[str], stable: frozenset[str] = frozenset()) -> tuple[int, Answered]:
+        """Cut the sinks to their checkpoints and bring them up to the log.
 
+        Returns the batch below which everything is answered, and what is answered of it and of later ones.
         ``stable`` are the queries whose last answers the next ones depend on.
         """
-        last, before = -1, 0
         newest: dict[str, int] = {}
         for position, payload in self._store.answers.read(0):
-            batch, _number, wall = HEAD.unpack_from(payload)
-            if batch != last:
-                last, before = batch, position - 1
-            self._ages.append((position, wall))
+            self._closed_before, newest_batch, wall = HEAD.unpack_from(payload)
+            self._ages.append(_Age(position, wall, newest_batch))
             if stable:
                 newest.update(dict.fromkeys(stable & queries_in(payload[HEAD.size :]), position))
         self._load_displayed(stable, newest)
@@ -67,7 +75,7 @@ class Delivery:
         for sink in self.sinks.values():
             for position, payload in self._store.answers.read(sink.position):
                 sink.write(position, visible(decode(payload[HEAD.size :])))
-        return last, self._delivered(before)
+        return self._closed_before, self._answered()
 
     def _load_displayed(self, stable: frozenset[str], newest: Mapping[str, int]) -> None:
         """What is on display: as saved, or as in each query's newest record."""
@@ -80,13 +88,20 @@ class Delivery:
             blocks = decode(payload[HEAD.size :])
             self.displayed.keep(position, [block for block in blocks if newest.get(block.query) == position])
 
-    def _delivered(self, after: int) -> Delivered:
-        """The instants that records after this position answer."""
-        found: dict[str, list[NDArray[np.int64]]] = {}
-        for _position, payload in self._store.answers.read(after):
+    def _answered(self) -> Answered:
+        """What records say of batches that may still be open."""
+        found: dict[str, dict[int, list[I64]]] = {}
+        first = next((age.position for age in self._ages if age.newest >= self._closed_before), None)
+        for _position, payload in self._store.answers.read(first - 1) if first is not None else ():
             for block in decode(payload[HEAD.size :]):
-                found.setdefault(block.query, []).append(block.table["at"].to_numpy())
-        return {query: np.concatenate(several) for query, several in found.items()}
+                numbers, at = block.table["number"].to_numpy(), block.table["at"].to_numpy()
+                mine = found.setdefault(block.query, {})
+                for number in np.unique(numbers).tolist():
+                    mine.setdefault(number, []).append(at[numbers == number])
+        return {
+            query: {number: np.concatenate(several) for number, several in numbers.items()}
+            for query, numbers in found.items()
+        }
 
     def claim(self, queries: Sequence[str]) -> None:
         """Sinks make ready for these queries before the first answer of any of them; others are forgotten."""
@@ -96,11 +111,15 @@ class Delivery:
                 self._store.save_sink_state(name, sink.checkpoint())
         self.displayed.only(queries)
 
-    def deliver(self, batch: int, number: int, blocks: list[AnswerBlock]) -> int:
-        """Log what a pass answered, the batch's first or a later one, then hand it on; how many answers it has."""
+    def deliver(self, closed_before: int, newest: int, blocks: list[AnswerBlock]) -> int:
+        """Log what a pass answered, then hand it on; how many answers it has.
+
+        All batches below ``closed_before`` are answered; ``newest`` is the newest batch of the pass.
+        """
         wall = self._clock.now()
-        position = self._store.answers.append(HEAD.pack(batch, number, wall) + bytes(encode(blocks)))
-        self._ages.append((position, wall))
+        position = self._store.answers.append(HEAD.pack(closed_before, newest, wall) + bytes(encode(blocks)))
+        self._closed_before = closed_before
+        self._ages.append(_Age(position, wall, newest))
         self.displayed.keep(position, blocks)
         blocks = visible(blocks)
         for sink in self.sinks.values():
@@ -126,11 +145,15 @@ class Delivery:
             self._store.save_sink_state(name, state)
             delivered = min(delivered, int(state["position"]))
         oldest = self._clock.now() - self.keep_us
-        while self._ages and self._ages[0][1] < oldest and self._ages[0][0] <= delivered:
+        while self._ages and self._may_go(self._ages[0], oldest, delivered):
             self._ages.popleft()
-        before = self._ages[0][0] if self._ages else self._store.answers.position
+        before = self._ages[0].position if self._ages else self._store.answers.position
         self._save_displayed(self._store.answers.kept_from(before))
         self._store.answers.trim(before)
+
+    def _may_go(self, age: _Age, oldest: Micros, delivered: int) -> bool:
+        """Whether a record may be forgotten: it is old, delivered, and of batches that are known to be answered."""
+        return age.wall < oldest and age.position <= delivered and age.newest < self._closed_before
 
     def _save_displayed(self, kept_from: int) -> None:
         """Save what is on display by records before this one, which are about to be forgotten."""

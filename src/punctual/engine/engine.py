@@ -1,7 +1,7 @@
 """The engine as a user has it: a program in, answers out.
 
-``Engine`` wires the rooms together and owns the loop. Everything that touches the core runs under one lock, so a
-notebook may feed rows, add queries and read answers while the loop runs in its thread.
+``Engine`` wires the rooms together and owns the loop. While the loop runs in its thread a notebook may feed rows, add
+queries and read answers: what changes the program is done by the loop between two events, so nobody waits for a job.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
-from punctual.engine.core import Core, Settled
+from punctual.engine.core import Core
 from punctual.engine.intake import Intake, LandedIntake, intake_for
-from punctual.engine.loop import Loop
-from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
+from punctual.engine.loop import Loop, Settled
+from punctual.engine.programs import Change
+from punctual.errors import BindError, FeedError, ProgramErrors, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
@@ -37,11 +38,14 @@ from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
 from punctual.runtime.type_rules import with_casts
+from punctual.schedule.state import Mode, Rules
 from punctual.sql.program import Program, compile_program
 from punctual.store.lock import StateLock
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
+BATCHES_PER_BASE = 64
+"""So many batches are kept before they are compacted into a base."""
 
 
 class Engine:
@@ -101,16 +105,18 @@ class Engine:
         self._types: dict[str, QueryTypes] = {}
         self._temporary: str | None = None
         self._lock: StateLock | None = None
-        self._core: Core | None = None
+        self._loop: Loop | None = None
+        self._runs = False
+        """Whether the loop runs, in whatever thread: then it alone touches the state."""
         self._backend: Backend | None = None
         self._frames: dict[str, Any] = {}
         self._landings: dict[str, Any] = {}
         self._mutex = threading.RLock()
         self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
         self._problem: BaseException | None = None
         self._sinks: dict[str, Sink] = {}
         self._listeners: list[Callable[[list[AnswerBlock]], None]] = []
+        self._feeds: dict[str, Intake] = {}
         self._fed: dict[str, int] = {}
 
     # -- the program -------------------------------------------------------------------------------
@@ -133,51 +139,53 @@ class Engine:
             return program
 
     def _adopt(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
-        parse_options({**catalog.options, **self._options})
+        options = parse_options({**catalog.options, **self._options})
         new = [query for name, query in catalog.queries.items() if self._catalog.queries.get(name) is not query]
-        if self._core is not None:
-            options = parse_options({**catalog.options, **self._options})
-            self._install(catalog, options, self._judge(catalog, options, declared, new, text))
+        if self._loop is not None:
+            feeds = self._typecheck(self._loop.core, catalog, options, declared, new, text)
+            change = Change(_with_casts(catalog, self._types), dict(self._types), options, feeds)
+            self._have_done(partial(self._loop.change, change))
+            self._feeds |= feeds
         self._catalog = catalog
         self._written.append((declared, new, text))
 
-    def _judge(
-        self, catalog: Catalog, options: Options, declared: list[Declared], queries: list[WindowQuery], text: str
+    def _typecheck(
+        self,
+        core: Core,
+        catalog: Catalog,
+        options: Options,
+        declared: list[Declared],
+        queries: list[WindowQuery],
+        text: str,
     ) -> dict[str, Intake]:
         """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
-        assert self._backend is not None
-        assert self._core is not None
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        judged = self._backend.judge(declared, queries, known)
+        judged = core.backend.judge(declared, queries, known)
         errors = list(judged.errors)
-        intakes: dict[str, Intake] = {}
+        feeds: dict[str, Intake] = {}
         for one in declared:
             if isinstance(one.relation, Stream):
                 name = one.relation.name.lower()
                 try:
-                    folder = self._core.store.feed_folder(name)
-                    intakes[name] = intake_for(one.relation, options, folder, live=self._live)
-                    intakes[name].look()
+                    folder = core.store.feed_folder(name)
+                    feeds[name] = intake_for(one.relation, options, folder, live=self._live)
+                    feeds[name].look()
                 except FeedError as error:
                     error.span = one.span
                     errors.append(error)
         if errors:
             raise ProgramErrors(errors, text)
         self._types |= judged.queries
-        return intakes
+        return feeds
 
-    def _install(self, catalog: Catalog, options: Options, intakes: Mapping[str, Intake]) -> None:
-        core = self._core
-        assert core is not None
-        core.tables.declare(catalog.tables)
-        former, core.options = core.options, options
-        try:
-            core.install(core.stand(_with_casts(catalog, self._types), self._types), intakes)
-        except PunctualError:
-            core.options = former
-            raise
+    def _have_done(self, what: Callable[[], Any]) -> Any:
+        """Have the loop do something: between two of its events where it runs, else here and now."""
+        loop = self._opened()
+        if self._runs:
+            return loop.call(what)
+        return what()
 
     def stream(
         self,
@@ -206,8 +214,8 @@ class Engine:
                 raise BindError("bind.unknown-column", f'stream "{name}" has no column "{event_time}"')
             self._adopt(self._catalog.with_stream(stream), [Declared(stream)], "")
             self._frames[name] = frame
-            if self._core is not None:
-                self._land(self._core, name)
+            if self._loop is not None:
+                self._land(self._loop.core, name)
 
     def _land(self, core: Core, name: str) -> None:
         checkpoint = os.path.join(core.store.directory, "landing", name.lower())
@@ -220,7 +228,7 @@ class Engine:
         """
         with self._mutex:
             self._raise_problem()
-            core = self._opened()
+            core = self._opened().core
             stream = self._catalog.streams.get(name.lower())
             if stream is None or not isinstance(stream.source, FeedSource):
                 raise BindError(
@@ -229,11 +237,11 @@ class Engine:
                     hint=f"declare it first: CREATE STREAM {name} (...) FROM FEED",
                 )
             folder = core.store.feed_folder(name.lower())
-            intake = core.intakes[name.lower()]
-            assert isinstance(intake, LandedIntake)
             number = self._fed.get(folder)
             if number is None:
-                number = intake.next_number()
+                feed = self._feeds[name.lower()]
+                assert isinstance(feed, LandedIntake)
+                number = feed.next_number()
             columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
             write_rows(folder, number, rows, columns)
             self._fed[folder] = number + 1
@@ -243,7 +251,7 @@ class Engine:
     def open(self) -> None:
         """Take the state, start the data plane, recover; nothing runs by itself yet."""
         with self._mutex:
-            if self._core is not None:
+            if self._loop is not None:
                 return
             directory = self._state
             if directory is None:
@@ -256,24 +264,42 @@ class Engine:
                 pid = backend.pid()
                 if pid is not None:
                     self._lock.record_jvm(pid)
-                options = parse_options({**self._catalog.options, **self._options})
-                judged = self._live or self._speed is not None
-                core = Core(backend, store, options, self._clock, judged=judged, report=self._report)
-                core.delivery.listeners += self._listeners
-                core.delivery.sinks |= sinks
-                self._core = core
-                standing = set(map(id, self._catalog.queries.values()))
-                intakes: dict[str, Intake] = {}
-                for declared, queries, text in self._written:
-                    still = [q for q in queries if id(q) in standing]
-                    intakes |= self._judge(self._catalog, options, declared, still, text)
-                self._install(self._catalog, options, intakes)
-                core.recover()
+                self._loop = self._recovered(store, backend, sinks)
+                self._loop.settle()
                 for name in self._frames:
-                    self._land(core, name)
+                    self._land(self._loop.core, name)
             except BaseException:
                 self._release()
                 raise
+
+    def _recovered(self, store: Store, backend: Backend, sinks: Mapping[str, Sink]) -> Loop:
+        """A loop over the state as it was left."""
+        options = parse_options({**self._catalog.options, **self._options})
+        timed = self._live or self._speed is not None
+        core = Core(backend, store, options, self._clock, timed=timed, report=self._report)
+        core.delivery.listeners += self._listeners
+        core.delivery.sinks |= sinks
+        running = set(map(id, self._catalog.queries.values()))
+        feeds: dict[str, Intake] = {}
+        for declared, queries, text in self._written:
+            still = [query for query in queries if id(query) in running]
+            feeds |= self._typecheck(core, self._catalog, options, declared, still, text)
+        change = Change(_with_casts(self._catalog, self._types), dict(self._types), options, feeds)
+        core.install(change, core.accept(change))()
+        self._feeds |= feeds
+        return Loop(core, self._clock, core.recover(self._rules(options)), lambda _settled: None, self._watch_landings)
+
+    def _rules(self, options: Options) -> Rules:
+        timed = self._live or self._speed is not None
+        return Rules(
+            timed=timed,
+            speed=self._speed,
+            sheds=timed and options.qos != "best-effort",
+            replans=timed and options.window_merge == "scan",
+            tick_us=options.tick_us,
+            idle_us=options.idle_us,
+            batches_per_base=BATCHES_PER_BASE,
+        )
 
     def _out_sink(self, store: Store) -> dict[str, Sink]:
         if self._out is None:
@@ -293,40 +319,56 @@ class Engine:
     def tick(self, *, limit: int | None = None) -> Settled | None:
         """One batch, if there is anything to read, and its answers."""
         with self._mutex:
-            return self._opened().tick(limit=limit)
+            return self._opened().read(limit)
 
     def advance(self, through: Mapping[str, Micros]) -> Settled | None:
         """Let streams be complete through these instants without new rows."""
         with self._mutex:
-            return self._opened().advance({name.lower(): at for name, at in through.items()})
+            return self._opened().complete({name.lower(): at for name, at in through.items()})
 
     def end(self) -> Settled | None:
         """There are no more rows: answer every instant up to the largest event time."""
         with self._mutex:
-            core = self._opened()
-            return core.advance(core.end_of_input())
+            loop = self._opened()
+            return loop.complete(loop.core.end_of_input())
 
     def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
         """Read what is there to its end and answer all that is due."""
-        self.open()
-        self._loop(progress).once(self._speed)
+        self._run("once", progress)
+
+    def run(self, progress: Callable[[Settled], None] | None = None) -> None:
+        """Run in this thread until ``request_stop``."""
+        self._run("live", progress)
 
     def start(self) -> None:
         """Run in a thread until ``stop``."""
         self.open()
-        self._stopping.clear()
         self._problem = None
+        self._runs = True
         self._thread = threading.Thread(target=self._run_aside, name="punctual", daemon=True)
         self._thread.start()
 
-    def run(self, progress: Callable[[Settled], None] | None = None) -> None:
-        """Run in this thread until ``request_stop``."""
+    def _run(self, mode: Mode, progress: Callable[[Settled], None] | None) -> None:
         self.open()
-        self._loop(progress).live()
+        loop = self._opened()
+        if progress is not None:
+            loop.progress = progress
+        self._runs = True
+        try:
+            loop.run(mode)
+        finally:
+            self._runs = False
+
+    def _run_aside(self) -> None:
+        try:
+            self._run("live", None)
+        except BaseException as problem:
+            self._problem = problem
 
     def request_stop(self) -> None:
         """Let the loop end after the batch that it is at."""
-        self._stopping.set()
+        if self._loop is not None:
+            self._loop.ask_to_stop()
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait for the loop to end; raise what ended it."""
@@ -335,9 +377,10 @@ class Engine:
         self._raise_problem()
 
     def stop(self) -> None:
-        """End the loop after the batch that it is at, and close; the state resumes."""
-        self._stopping.set()
+        """End the loop where it stands, and close. The state resumes: what was under way is done again."""
         if self._thread is not None:
+            if self._loop is not None:
+                self._loop.leave()
             self._thread.join()
             self._thread = None
         self.close()
@@ -349,16 +392,6 @@ class Engine:
         """Raise what ended the loop: a caller that goes on would wait for answers that never come."""
         if self._problem is not None:
             raise self._problem
-
-    def _run_aside(self) -> None:
-        try:
-            self._loop(None).live()
-        except BaseException as problem:
-            self._problem = problem
-
-    def _loop(self, progress: Callable[[Settled], None] | None) -> Loop:
-        told = progress or (lambda settled: None)
-        return Loop(self._opened(), self._mutex, self._clock, self._stopping, told, self._watch_landings)
 
     def _watch_landings(self) -> None:
         """A foreign stream that failed ends alone; its rows so far stay."""
@@ -377,11 +410,12 @@ class Engine:
             with contextlib.suppress(Exception):
                 landing.stop()
         self._landings = {}
-        core, self._core = self._core, None
+        loop, self._loop = self._loop, None
         backend, self._backend = self._backend, None
         try:
-            if core is not None:
-                core.close()
+            if loop is not None:
+                loop.close()
+                loop.core.close()
         finally:
             if backend is not None:
                 with contextlib.suppress(Exception):
@@ -393,17 +427,16 @@ class Engine:
                 shutil.rmtree(self._temporary, ignore_errors=True)
                 self._temporary = None
 
-    def _opened(self) -> Core:
-        if self._core is None:
+    def _opened(self) -> Loop:
+        if self._loop is None:
             raise RunError("run.not-open", "the engine is not running", hint="call start() or open() first")
-        return self._core
+        return self._loop
 
     # -- answers -----------------------------------------------------------------------------------
 
     def records(self) -> Iterator[AnswerBlock]:
         """Every answer that the log still holds, oldest first; also when the loop has ended."""
-        with self._mutex:
-            return iter(list(self._opened().delivery.records()))
+        return iter(list(self._opened().core.delivery.records()))
 
     def answers(self, query: str) -> pd.DataFrame:
         """The answers of a query as a DataFrame: a row for each row of each answer.
@@ -424,8 +457,7 @@ class Engine:
 
     def stopped(self) -> frozenset[str]:
         """Queries that failed and no longer run; ``status`` says why."""
-        with self._mutex:
-            return self._opened().stopped()
+        return self._opened().core.programs.stopped()
 
     def __enter__(self) -> Engine:
         return self

@@ -1,108 +1,369 @@
-"""The loop of a running program: batch after batch to the end of the input, or for as long as nobody stops it.
+"""The loop of a running program: events in, commands out, and it never waits for a job.
 
-The loop holds the engine's lock while it works and not while it waits, so a notebook can feed rows, add queries and
-read answers in between. A JVM that died is noticed within a second, also when nothing happens: nothing is lost, for
-what was committed is in the state.
+The scheduler (:func:`punctual.schedule.step.step`) decides; the loop carries out. Spark jobs and kernels run on threads
+of their own (:mod:`punctual.engine.crew`), and what they found comes back as events. The loop alone commits, journals
+and delivers, so that there is one order of all that is durable. Calls of users (a new query, a stop) come through the
+same inbox, and are answered between two events.
+
+A JVM that died is noticed within a second, also when nothing happens: nothing is lost, for what was committed is in the
+state.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.engine.core import Core, Settled
-from punctual.engine.pace import Pace
+from punctual.engine.answering import AnsweredPass
+from punctual.engine.core import Committed, Core
+from punctual.engine.crew import Crew, Done
+from punctual.engine.held_batches import Applied
+from punctual.engine.ingest import BatchResult
+from punctual.engine.programs import Change
+from punctual.engine.standing import Standing
 from punctual.errors import PunctualError, RunError
+from punctual.schedule.events import (
+    Answer,
+    Apply,
+    BatchApplied,
+    BatchCommitted,
+    BatchRead,
+    Command,
+    Commit,
+    Compact,
+    Compacted,
+    Complete,
+    CompletionAsked,
+    Drop,
+    Event,
+    Journal,
+    Look,
+    Moment,
+    NothingRead,
+    PassAnswered,
+    ProgramChanged,
+    Read,
+    ReadAsked,
+    Replan,
+    Settle,
+    StopAsked,
+    StopQuery,
+    TimerFired,
+    WakeAt,
+)
+from punctual.schedule.state import Mode, State
+from punctual.schedule.step import step
 
-LOOK_US: Micros = SECOND // 5
-"""How often a waiting loop looks whether it should stop and whether the JVM still lives."""
-
-Progress = Callable[[Settled], None]
+ALIVE_US: Micros = SECOND // 5
+"""How often a waiting loop looks whether the JVM still lives."""
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What was done: the last batch, rows that were accepted, answers that were given."""
+
+    batch: int
+    rows: int
+    answers: int
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """Something that a user asks for: what it gives or raises, once the loop has done it."""
+
+    what: Callable[[], Any]
+    done: threading.Event = field(default_factory=threading.Event)
+    result: Any = None
+    problem: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self.what()
+        except BaseException as problem:
+            self.problem = problem
+        self.done.set()
+
+
+class _Left(Exception):
+    """The loop was left where it stood."""
+
+
 class Loop:
-    """Runs a core until its input ends or ``stopping`` is set; ``progress`` is told of every settled batch."""
+    """Runs a core. ``progress`` is told of every committed batch; ``watch`` looks after what feeds the program."""
 
-    core: Core
-    mutex: threading.RLock
-    clock: Clock
-    stopping: threading.Event
-    progress: Progress
-    watch: Callable[[], None]
-    """Looks after what feeds the program besides its intakes, once a round."""
+    def __init__(
+        self, core: Core, clock: Clock, state: State, progress: Callable[[Settled], None], watch: Callable[[], None]
+    ) -> None:
+        self.core = core
+        self.state = state
+        self.progress = progress
+        self._clock = clock
+        self._watch = watch
+        self._crew = Crew()
+        self._events: deque[Event] = deque()
+        self._result: BatchResult | None = None
+        self._pending: Change | None = None
+        self._wake: Micros | None = None
+        self._settled = self._finished = False
+        self._under_way = 0
+        self._batch, self._rows, self._answers = -1, 0, 0
 
-    def once(self, speed: float | None) -> None:
-        """Read what is there to its end and answer all that is due."""
-        self._guarded(lambda: self._once(Pace(speed, self.clock)))
+    # -- who runs it -----------------------------------------------------------------------------------
 
-    def live(self) -> None:
-        """Go on until asked to stop."""
-        self._guarded(self._live)
+    def settle(self) -> None:
+        """Do all that is open, and nothing more."""
+        self._guarded(lambda: self._drive(TimerFired(self._now()), "stepped"))
+
+    def read(self, limit: int | None) -> Settled | None:
+        """One batch, if there is anything to read, and its answers."""
+        return self._stepped(ReadAsked(self._now(), limit))
+
+    def complete(self, through: Mapping[str, Micros]) -> Settled | None:
+        """Streams are complete through these instants without new rows."""
+        return self._stepped(CompletionAsked(self._now(), through))
+
+    def _stepped(self, event: Event) -> Settled | None:
+        before, self._rows, self._answers = self._batch, 0, 0
+        self._guarded(lambda: self._drive(event, "stepped"))
+        return Settled(self._batch, self._rows, self._answers) if self._batch != before else None
+
+    def run(self, mode: Mode) -> None:
+        """To the end of the input, or until it is stopped."""
+        self._guarded(lambda: self._drive(TimerFired(self._now()), mode))
+
+    def call(self, what: Callable[[], Any]) -> Any:
+        """Have something done by the loop, from another thread; what it gives, or raises."""
+        one = Call(what)
+        self._crew.inbox.put(one)
+        one.done.wait()
+        if one.problem is not None:
+            raise one.problem
+        return one.result
+
+    def ask_to_stop(self) -> None:
+        """End after what it is at; also from a signal's handler."""
+        self._crew.inbox.put(StopAsked(self._now()))
+
+    def leave(self) -> None:
+        """End now, from another thread: what is under way is not waited for, and is done again by the next run."""
+        self._crew.inbox.put(_Left())
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.core.ingest.leave()
+        self._crew.leave()
+        for one in self._waiting_calls():
+            one.problem = RunError("run.not-open", "the engine was closed")
+            one.done.set()
+
+    def _waiting_calls(self) -> list[Call]:
+        found = []
+        while not self._crew.inbox.empty():
+            one = self._crew.inbox.get()
+            if isinstance(one, Call):
+                found.append(one)
+        return found
+
+    # -- events ----------------------------------------------------------------------------------------
 
     def _guarded(self, run: Callable[[], None]) -> None:
         try:
             run()
+        except _Left:
+            return
         except Exception as problem:
             if isinstance(problem, PunctualError) or self.core.backend.alive():
                 raise
             # Who stops a whole process group stops the JVM too.
-            if not self.stopping.is_set():
+            if not self.state.stopping:
                 raise _jvm_died() from problem
 
-    def _once(self, pace: Pace) -> None:
-        while not self.stopping.is_set():
-            with self.mutex:
-                settled = self.core.tick(limit=pace.limit())
-            if settled is None:
-                break
-            self.progress(settled)
-            self._wait(pace.ahead(self.core.progress))
-        if not self.stopping.is_set():
-            with self.mutex:
-                settled = self.core.advance(self.core.end_of_input())
-            if settled is not None:
-                self.progress(settled)
+    def _drive(self, event: Event, mode: Mode) -> None:
+        self.state = replace(self.state, rules=replace(self.state.rules, mode=mode))
+        self._settled = self._finished = False
+        self._send(event)
+        while self._under_way or not (self._finished or (mode == "stepped" and self._settled)):
+            self._take(self._receive())
 
-    def _live(self) -> None:
-        spoke: dict[str, Micros] = {}
-        started = self.clock.monotonic()
-        while not self.stopping.is_set():
-            began = self.clock.monotonic()
-            with self.mutex:
-                self.watch()
-                before = {name: p.accepted for name, p in self.core.progress.items()}
-                settled = self.core.tick()
-                for name, p in self.core.progress.items():
-                    if p.accepted != before.get(name, 0):
-                        spoke[name] = self.clock.monotonic()
-                quiet = self._quiet(spoke, started)
-                now = self.core.in_one_go(quiet) if quiet else {}
-                if now:
-                    settled = self.core.advance(now) or settled
-                pause = self.core.options.tick_us if not now or now == quiet else 0
-            if settled is not None:
-                self.progress(settled)
-            self._wait(pause - (self.clock.monotonic() - began))
-
-    def _quiet(self, spoke: Mapping[str, Micros], started: Micros) -> dict[str, Micros]:
-        """Streams that were silent for ``idle``, and through when they are complete by the wall clock."""
-        idle = self.core.options.idle_us
-        now = self.clock.monotonic()
-        return {
-            name: self.clock.now() - stream.watermark_us - idle
-            for name, stream in self.core.standing.catalog.streams.items()
-            if now - spoke.get(name, started) >= idle
-        }
-
-    def _wait(self, duration: Micros) -> None:
-        until = self.clock.monotonic() + duration
-        while not self.stopping.is_set() and (left := until - self.clock.monotonic()) > 0:
-            self.clock.sleep(min(left, LOOK_US))
-            if not self.stopping.is_set() and not self.core.backend.alive():
+    def _receive(self) -> Any:
+        """The next message, or None when the timer fires first."""
+        while True:
+            now = self._clock.monotonic()
+            left = None if self._wake is None else self._wake - now
+            if left is not None and left <= 0:
+                return None
+            within = ALIVE_US if left is None else min(left, ALIVE_US)
+            found = self._clock.receive(self._crew.inbox, within, expected=self._under_way > 0)
+            if found is not None:
+                return found
+            if not self.state.stopping and not self.core.backend.alive():
                 raise _jvm_died()
+
+    def _take(self, message: Any) -> None:
+        match message:
+            case None:
+                self._wake = None
+                self._watch()
+                self._send(TimerFired(self._now()))
+            case Done(then, result, problem):
+                self._under_way -= 1
+                if problem is not None:
+                    raise problem
+                then(result)
+            case Call():
+                message.run()
+            case _Left():
+                raise message
+            case event:
+                self._send(event)
+
+    def _send(self, event: Event) -> None:
+        """One event, what it asks for, and the events that follow from that."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return  # whoever is at the first one comes to this one
+        while self._events:
+            self.state, commands = step(self.state, self._events[0])
+            for command in commands:
+                self._carry_out(command)
+            self._events.popleft()
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.now(), self._clock.monotonic())
+
+    # -- commands --------------------------------------------------------------------------------------
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Read(limit):
+                snapshot = self.core.snapshot()
+                self._do(self._crew.reader, lambda: self.core.ingest.read(snapshot, limit), self._batch_read)
+            case Look():
+                self._do(self._crew.scout, self.core.ingest.look, lambda _seen: None)
+            case Commit(pace):
+                self._commit(pace)
+            case Complete(through, ended):
+                self._committed(self.core.complete(through, ended=ended))
+            case Apply(batch):
+                self._do(self._crew.holder, self.core.apply(batch), self._applied)
+            case Journal(decisions):
+                self.core.journal_levels(decisions)
+            case Answer():
+                self._answer(command)
+            case StopQuery(query, fact, hint):
+                self._stop([(query, self.core.explain_stop(query, fact, hint))])
+            case Drop(open_from):
+                self._do(self._crew.holder, self.core.drop(open_from), lambda _nothing: None)
+            case Compact(batch):
+                self._do(self._crew.holder, self.core.export(batch), lambda found: self._exported(batch, found))
+            case Replan(rates):
+                self._retimed(self.core.retime(rates))
+            case WakeAt(steady):
+                self._wake = steady
+            case Settle(finished):
+                self._settled, self._finished = True, finished
+
+    def _do(self, worker: Any, what: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        self._under_way += 1
+        worker.do(what, then)
+
+    def _batch_read(self, result: BatchResult | None) -> None:
+        if result is None:
+            self._send(NothingRead(self._now()))
+            self._activate()
+            return
+        self._result = result
+        facts = result.reduced.facts.values()
+        least = min((one.least for one in facts if one.least is not None), default=None)
+        greatest = max((one.greatest for one in facts if one.greatest is not None), default=None)
+        self._send(BatchRead(self._now(), least, greatest))
+
+    def _commit(self, pace: Any) -> None:
+        result, self._result = self._result, None
+        assert result is not None, "a batch is read before it is committed"
+        if result.failed:
+            self.core.stop_queries(result.failed)
+        if result.running is not self.core.programs.running:
+            self._install(self.core.programs.current(), result.running)
+        self._committed(self.core.commit(result, pace))
+
+    def _committed(self, found: Committed | None) -> None:
+        if found is None:
+            self._send(TimerFired(self._now()))
+            return
+        self._batch, self._rows = found.batch, self._rows + found.rows
+        self.progress(Settled(found.batch, found.rows, self._answers))
+        self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
+        self.core.delivery.checkpoint()
+        self._activate()
+
+    def _applied(self, applied: Applied) -> None:
+        self._send(BatchApplied(self._now(), applied.batch, applied.late, applied.crowded))
+
+    def _answer(self, command: Answer) -> None:
+        groups, began = command.asked.groups, self._clock.monotonic()
+        newest = max(group.batch for group in groups)
+
+        def answered(found: AnsweredPass) -> None:
+            self._answers += self.core.deliver(found, command.closed_before, newest)
+            self.core.delivery.checkpoint()
+            failed = frozenset(name for name, _why in found.failed)
+            took = self._clock.monotonic() - began
+            if found.failed:
+                self._stop(found.failed)
+            self._send(PassAnswered(self._now(), took, failed, found.costs))
+
+        self._do(self._crew.holder, self.core.answer(groups), answered)
+
+    def _exported(self, batch: int, sections: Any) -> None:
+        work = self.core.rebase(batch, sections)
+        if work is None:
+            self._send(Compacted(self._now()))
+        else:
+            self._do(self._crew.holder, work, lambda _nothing: self._send(Compacted(self._now())))
+
+    # -- the program -----------------------------------------------------------------------------------
+
+    def change(self, change: Change) -> None:
+        """Another program; on the loop's thread. It runs from the next batch on."""
+        planned = self.core.accept(change)
+        feeds = {**self._pending.feeds, **change.feeds} if self._pending is not None else change.feeds
+        self._pending = replace(change, feeds=feeds)
+        self._activate(planned)
+
+    def _stop(self, failed: Any) -> None:
+        """Queries that cannot go on: no more firings of theirs, and other units from the next batch on."""
+        self.core.stop_queries(failed)
+        self._pending = self._pending or self.core.programs.current()
+        self._program_changed()
+        self._activate()
+
+    def _retimed(self, running: Standing | None) -> None:
+        if running is not None:
+            self._program_changed()
+            return
+        self._pending = self._pending or self.core.programs.current()
+        self._activate()
+
+    def _activate(self, planned: Standing | None = None) -> None:
+        """Let a program that was accepted run, unless a batch is being read for the one before."""
+        intake = self.state.intake
+        if self._pending is None or intake.under_way or intake.has_batch or self._result is not None:
+            return
+        change, self._pending = self._pending, None
+        self._install(change, planned or self.core.programs.plan(change, self.core.progress))
+
+    def _install(self, change: Change, running: Standing) -> None:
+        self._do(self._crew.holder, self.core.install(change, running), lambda _nothing: None)
+        self._program_changed()
+
+    def _program_changed(self) -> None:
+        programs = self.core.programs
+        self._send(ProgramChanged(self._now(), programs.contracts(), self.core.watermarks, programs.rates))
 
 
 def _jvm_died() -> RunError:

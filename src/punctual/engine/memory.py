@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.engine.late import LateRows
@@ -26,6 +24,7 @@ from punctual.runtime.backend import Backend
 from punctual.runtime.operators.reduce import from_ipc, to_ipc
 from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
 from punctual.schedule.due import BEGINNING
+from punctual.schedule.late_counts import LateCounts
 from punctual.store.manifest import Manifest, Section
 from punctual.store.store import Store
 
@@ -42,14 +41,15 @@ class Memory:
     """Cells by unit, and counts of late rows by stream.
 
     ``crowded`` are the keys of units that were found to have too many cells for the driver; ``scan`` is as in `Panes`;
-    ``elapsed`` reads a clock that only goes forward.
+    ``elapsed`` reads a clock that only goes forward. What ``former`` holds of the same units is taken over; the rest is
+    loaded from the store.
     """
 
     def __init__(
         self, standing: Standing, store: Store, backend: Backend, placement: str,
-        crowded: frozenset[str], scan: bool, elapsed: Callable[[], Micros],
+        crowded: frozenset[str], scan: bool, elapsed: Callable[[], Micros], former: Memory | None = None,
     ) -> None:  # fmt: skip
-        self._standing = standing
+        self.running = self._standing = standing
         self._store = store
         self._backend = backend
         self._placement = placement
@@ -60,12 +60,29 @@ class Memory:
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
         self._remote: dict[int, RemotePanes] = {}
+        known = former._known(scan) if former is not None else {}
+        self._loading: set[int] = set()
         for key, index in self._keys.items():
             if placement == "cluster" or (placement == "auto" and key in crowded):
                 self._remote[index] = RemotePanes(standing.specs[index])
+                self._loading.add(index)
+            elif key in known:
+                self._panes[index] = known[key]
             else:
                 self._panes[index] = Panes(standing.specs[index], shards, scan)
-        self._late = {name: LateRows(spec) for name, spec in standing.late.items()}
+                self._loading.add(index)
+        late: dict[str, LateRows] = former._late if former is not None else {}
+        kept = {name for name, spec in standing.late.items() if name in late and late[name].spec == spec}
+        self._late: dict[str, LateRows] = {
+            name: late[name] if name in kept else LateRows(spec) for name, spec in standing.late.items()
+        }
+        self._loading_late = set(self._late) - kept
+
+    def _known(self, scan: bool) -> dict[str, Panes]:
+        """Cells on the driver by the key of their unit, for another memory that merges them in the same way."""
+        if scan != self.scan:
+            return {}
+        return {key: self._panes[index] for key, index in self._keys.items() if index in self._panes}
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -74,13 +91,27 @@ class Memory:
 
     def add(self, section: Section, units: Mapping[str, Unit]) -> None:
         """The cells of a committed section; ``units`` tells what older keys stand for."""
+        self._add(section, units, set(self._keys.values()), set(self._late))
+
+    def load(self, section: Section, units: Mapping[str, Unit]) -> None:
+        """The same for what was not taken over from the memory before."""
+        if self._loading or self._loading_late:
+            self._add(section, units, self._loading, self._loading_late)
+
+    def loaded(self) -> None:
+        """Everything that was committed so far is held."""
+        self._loading, self._loading_late = set(), set()
+
+    def _add(self, section: Section, units: Mapping[str, Unit], wanted: set[int], wanted_late: set[str]) -> None:
         key = section.unit
         if key.startswith("late:"):
-            late = self._late.get(key.removeprefix("late:"))
-            if late is not None:
-                late.add(from_ipc(self._store.read(section)))
+            stream = key.removeprefix("late:")
+            if stream in wanted_late:
+                self._late[stream].add(from_ipc(self._store.read(section)))
             return
         for index in self._readers_of(key, units):
+            if index not in wanted:
+                continue
             if index in self._remote:
                 path = f"{self._store.directory}/{section.file}"
                 self._remote[index].sections.append(Stored(path, section.offset, section.length))
@@ -111,18 +142,16 @@ class Memory:
 
     def answer(
         self, asked: Sequence[Asked]
-    ) -> tuple[list[Answered], list[NDArray[np.int64] | None], dict[int, Micros]]:
-        """Answers and counts of late rows, in the order asked, and the time that each unit took.
+    ) -> tuple[list[Answered], dict[int, Micros]]:
+        """Answers in the order asked, and the time that each unit took.
 
         One call of the kernel a unit, one job for all that are in shards.
         """
         answered: dict[int, Answered] = {}
         spent: dict[int, Micros] = {}
-        late: list[NDArray[np.int64] | None] = []
         by_unit: dict[int, list[int]] = {}
         for number, one in enumerate(asked):
             by_unit.setdefault(one.reader.unit, []).append(number)
-            late.append(self._late_rows(one))
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
@@ -135,19 +164,25 @@ class Memory:
             output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
-        return [answered[number] for number in range(len(asked))], late, spent
+        return [answered[number] for number in range(len(asked))], spent
 
-    def _late_rows(self, asked: Asked) -> NDArray[np.int64] | None:
-        """How many rows of its streams came too late for each answer; None where none did."""
-        query = asked.reader.query
-        counts = [self._late[name.lower()].count(asked.due.instants, query.range_us) for name in query.streams]
-        some = [count for count in counts if count is not None]
-        return np.sum(some, axis=0) if some else None
+    def late_counts(self) -> dict[str, LateCounts]:
+        """Late rows by stream, as they are now."""
+        return {name: self._late[name].counts if name in self._late else LateCounts.none() for name in self.streams}
 
-    def drop(self, progress: Mapping[str, Progress]) -> None:
-        """Forget panes that no window to come can read."""
+    def drop(self, progress: Mapping[str, Progress], open_from: Mapping[str, Micros]) -> None:
+        """Forget panes that no window to come and no open firing can read.
+
+        ``open_from`` says, by query, after which instant its open windows begin.
+        """
+        opened: dict[int, Micros] = {}
+        for reader in self._standing.plan.readers if open_from else ():
+            start = open_from.get(reader.query.name)
+            if start is not None:
+                opened[reader.unit] = min(opened.get(reader.unit, start), start)
         for index, unit in enumerate(self._standing.plan.units):
             before = self.horizon(unit, joint(progress, unit.streams))
+            before = min(before, opened.get(index, before))
             if index in self._remote:
                 self._remote[index].before = before
             else:

@@ -27,7 +27,7 @@ from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
 from punctual.ports.answers import FIELDS, GROUPS, STABLE, AnswerBlock
 from punctual.runtime.backend import QueryTypes, Question
-from punctual.schedule.due import Listed
+from punctual.schedule.due import DueInstants
 
 I64 = NDArray[np.int64]
 NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
@@ -41,30 +41,16 @@ class Asked:
 
     reader: Reader
     types: QueryTypes
-    due: Listed
+    due: DueInstants
     covered_from: Micros
     after: Micros
     """The query stands for instants after this one."""
     eps: float | None = None
     """Where a ranking's tail is cut, if that was decided."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When instants became known and were answered, by the wall clock; None in a replay at full speed."""
-
-    released: Micros
-    answered: Micros
-
-
-def without(asked: Asked, delivered: Mapping[str, I64]) -> Asked:
-    """The same without the instants that were answered before."""
-    due = asked.due
-    there = np.isin(due.instants, delivered.get(asked.reader.query.name, due.instants[:0]))
-    if not there.any():
-        return asked
-    left = ~there
-    return replace(asked, due=Listed(due.instants[left], due.ran[left], due.number[left], due.runs))
+    released: I64 | None = None
+    """When each instant was released, by the wall clock; None in a replay at full speed."""
+    late: I64 | None = None
+    """How many rows came too late for each window; None where none did."""
 
 
 Evaluate = Callable[[Sequence[Question]], list[list[pa.Array]]]
@@ -91,11 +77,10 @@ def _comparison(comparison: Comparison) -> kernel.Comparison:
 def finish(
     asked: Sequence[Asked],
     answered: Sequence[Answered],
-    late: Sequence[I64 | None],
     evaluate: Evaluate,
-    moment: Callable[[], Moment | None],
+    now: Callable[[], Micros],
 ) -> list[AnswerBlock]:
-    """Blocks of answers, one a query, in the order of ``asked``; ``moment`` is asked once everything is evaluated."""
+    """Blocks of answers, one a query, in the order of ``asked``; ``now`` is asked once everything is evaluated."""
     questions = [_question(a, result) for a, result in zip(asked, answered)]
     replies = iter(evaluate([q for q in questions if q is not None]))
     rows: list[pa.ListArray] = []
@@ -104,7 +89,7 @@ def finish(
         listed, error = _rows(a, result, next(replies) if question is not None else [])
         rows.append(listed)
         errors.append(error)
-    blocks = _blocks(asked, rows, errors, late, moment())
+    blocks = _blocks(asked, rows, errors, now())
     return [
         block if a.reader.query.top is None else replace(block, table=_about_ranking(a, result, block.table))
         for a, result, block in zip(asked, answered, blocks)
@@ -299,13 +284,12 @@ def _blocks(
     asked: Sequence[Asked],
     rows: Sequence[pa.ListArray],
     errors: Sequence[pa.Array | None],
-    late: Sequence[I64 | None],
-    moment: Moment | None,
+    now: Micros,
 ) -> list[AnswerBlock]:
     """Rows and everything beside them. That is made for all queries at once and then cut: a thousand queries have an
     answer or two each, and making fifteen arrays for each of them would cost more than the answers."""
     counts = np.array([len(one) for one in rows])
-    fields = _fields(asked, counts, errors, late, moment)
+    fields = _fields(asked, counts, errors, now)
     starts = np.cumsum(counts) - counts
     return [
         AnswerBlock(a.reader.query.name, fields.slice(start, len(one)).add_column(ROWS_PLACE, "rows", one))
@@ -317,8 +301,7 @@ def _fields(
     asked: Sequence[Asked],
     counts: I64,
     errors: Sequence[pa.Array | None],
-    late: Sequence[I64 | None],
-    moment: Moment | None,
+    now: Micros,
 ) -> pa.Table:
     """The fields of all answers except their rows, query after query."""
     queries = [a.reader.query for a in asked]
@@ -333,13 +316,14 @@ def _fields(
     number = np.concatenate([a.due.number for a in asked])
     released = deadline = answered = pa.nulls(count, pa.int64())
     on_time = pa.nulls(count, pa.bool_())
-    if moment is not None:
-        released, answered = _constant(moment.released, count), _constant(moment.answered, count)
-        allowed = pa.array([query.deadline_us for query in queries], pa.int64())
-        deadline = pc.add(allowed, moment.released).take(pa.array(owner))
-        on_time = pc.greater_equal(deadline, moment.answered)
+    if all(a.released is not None for a in asked):
+        released = pa.array(np.concatenate([a.released for a in asked if a.released is not None]))
+        answered = _constant(now, count)
+        allowed = pa.array([query.deadline_us for query in queries], pa.int64()).take(pa.array(owner))
+        deadline = pc.add(allowed, released)
+        on_time = pc.greater_equal(deadline, now)
     error = pa.concat_arrays([pa.nulls(n, pa.string()) if e is None else e for e, n in zip(errors, counts.tolist())])
-    lacking = [np.zeros(n, np.int64) if one is None else one for one, n in zip(late, counts.tolist())]
+    lacking = [np.zeros(n, np.int64) if a.late is None else a.late for a, n in zip(asked, counts.tolist())]
     columns: Mapping[str, pa.Array] = {
         "number": pa.array(np.zeros(count, np.int32)),
         "at": pa.array(at),

@@ -57,19 +57,19 @@ class Progress:
 
 
 def committed(store: Store) -> dict[str, Progress]:
-    """Every stream as of the last commit, with the dead letters that were found when its batch was answered.
-
-    A manifest is written before its batch is answered; a base after.
-    """
+    """Every stream as of the last commit; dead letters that were found later are those of :func:`added_letters`."""
     manifests = store.manifests()
     newest = manifests[-1] if manifests else store.base()
     if newest is None:
         return {}
-    found = {name: Progress.from_json(fields) for name, fields in newest.body["progress"].items()}
-    if manifests:
-        for name, count in Counter(letter["stream"] for letter in store.letters_added_to(newest)).items():
-            found[name] = replace(found[name], dead=found[name].dead + count)
-    return found
+    return {name: Progress.from_json(fields) for name, fields in newest.body["progress"].items()}
+
+
+def added_letters(store: Store) -> dict[str, int]:
+    """By stream, how many dead letters were found when batches were answered: after their manifests were written."""
+    base = store.base()
+    before = Counter(base.body["added"] if base is not None else {})
+    return dict(before + Counter(letter["stream"] for letter in store.added_letters()))
 
 
 def joint(progress: Mapping[str, Progress], streams: Sequence[str]) -> Progress:

@@ -9,7 +9,7 @@ from typing import Any
 from punctual.clock import iso
 from punctual.engine.cadences import Cadences
 from punctual.engine.journal import Journal
-from punctual.engine.progress import committed
+from punctual.engine.progress import added_letters, committed
 from punctual.engine.state import ProgramState
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
@@ -26,11 +26,12 @@ def read_status(directory: str) -> dict[str, Any]:
     found = store.program()
     program = ProgramState.from_json(*found) if found else ProgramState()
     streams = {}
+    added = added_letters(store)
     for name, progress in committed(store).items():
         streams[name] = {
             "accepted": progress.accepted,
             "late_rows": progress.late,
-            "dead_letters": progress.dead,
+            "dead_letters": progress.dead + added.get(name, 0),
             "complete_through": None if progress.through == BEGINNING else iso(progress.through),
             "first": None if progress.least is None else iso(progress.least),
             "last": None if progress.greatest is None else iso(progress.greatest),

@@ -95,13 +95,28 @@ class Stretch(NamedTuple):
     lattice: Micros
 
 
-class Listed(NamedTuple):
+class DueInstants(NamedTuple):
     """Instants, ascending; for each the run that answers it (an index into ``runs``), and that execution's number."""
 
     instants: I64
     ran: I64
     number: I64
     runs: tuple[Run, ...]
+
+    def only(self, chosen: NDArray[np.bool_]) -> DueInstants:
+        """Some of them."""
+        return DueInstants(self.instants[chosen], self.ran[chosen], self.number[chosen], self.runs)
+
+    @staticmethod
+    def joined(several: Sequence[DueInstants]) -> DueInstants:
+        """One after the other."""
+        shifts = np.cumsum([0, *(len(one.runs) for one in several)])
+        return DueInstants(
+            np.concatenate([one.instants for one in several]),
+            np.concatenate([one.ran + shift for one, shift in zip(several, shifts)]),
+            np.concatenate([one.number for one in several]),
+            tuple(run for one in several for run in one.runs),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +153,13 @@ class Due:
     def instants(self) -> I64:
         return self.listed().instants
 
-    def listed(self) -> Listed:
+    def listed(self) -> DueInstants:
         """Every instant once, with what answers it: of runs that coincide the dearest."""
         if len(self.stretches) == 1 and len(self.stretches[0][2].runs) == 1:
             after, through, stretch = self.stretches[0]
             instants = stretch.runs[0].instants(after, through)
             number = instants // stretch.runs[0].unit
-            return Listed(instants, np.zeros(instants.size, np.int64), number, stretch.runs)
+            return DueInstants(instants, np.zeros(instants.size, np.int64), number, stretch.runs)
         none = np.zeros(0, np.int64)
         times, ran = [none], [none]
         runs: list[Run] = []
@@ -157,7 +172,7 @@ class Due:
             runs += stretch.runs
         at, by = np.concatenate(times), np.concatenate(ran)
         units = np.array([run.unit for run in runs], np.int64)
-        return Listed(at, by, at // units[by] if at.size else none, tuple(runs))
+        return DueInstants(at, by, at // units[by] if at.size else none, tuple(runs))
 
 
 @dataclass(frozen=True, slots=True)

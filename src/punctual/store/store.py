@@ -225,10 +225,14 @@ class Store:
                 letters = self._letters(name)
                 yield from (letter for letter in letters if stream is None or letter.get("stream") == stream)
 
-    def letters_added_to(self, manifest: Manifest) -> Iterator[dict[str, Any]]:
-        """Dead letters that were added to a batch after its commit."""
+    def added_letters(self) -> Iterator[dict[str, Any]]:
+        """Dead letters that were added to batches after the base, after their commit."""
+        after = -1 if self._base is None else self._base.batch
+        named = {manifest.dead for manifest in self._manifests}
         for name in self._files.listing(self._path("dead")):
-            if not name.endswith(TEMPORARY) and _number(name) == manifest.batch and f"dead/{name}" != manifest.dead:
+            if name.endswith(TEMPORARY) or f"dead/{name}" in named:
+                continue
+            if after < _number(name) < self.next_batch():
                 yield from self._letters(name)
 
     # -- what else a program leaves ----------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""Threads for what takes long: each does one thing after the other, and what it found comes back to the loop.
+
+A thread that is still at something when the engine closes is left to end by itself: what it finds is no longer asked
+for. So closing never waits for a job.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """Something was done: what ``then`` makes of its result is the loop's to call. ``problem`` is what it raised."""
+
+    then: Callable[[Any], None]
+    result: Any = None
+    problem: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    what: Callable[[], Any]
+    then: Callable[[Any], None] | None
+
+
+class Worker:
+    """One thread and its queue. It starts with the first thing to do."""
+
+    def __init__(self, name: str, inbox: SimpleQueue[Any]) -> None:
+        self._name = name
+        self._inbox = inbox
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def do(self, what: Callable[[], Any], then: Callable[[Any], None] | None = None) -> None:
+        """Do this after all that was asked for before; without ``then`` only a failure comes back."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"punctual-{self._name}", daemon=True)
+            self._thread.start()
+        self._queue.put(_Work(what, then))
+
+    def leave(self) -> None:
+        """Nothing more will be asked."""
+        self._queue.put(None)
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            try:
+                result = work.what()
+            except BaseException as problem:
+                self._inbox.put(Done(work.then or _nothing, problem=problem))
+            else:
+                if work.then is not None:
+                    self._inbox.put(Done(work.then, result))
+            del work
+
+
+def _nothing(_result: Any) -> None:
+    return None
+
+
+class Crew:
+    """The engine's threads: one reads batches, one holds what is kept and answers from it, one looks at sources."""
+
+    def __init__(self) -> None:
+        self.inbox: SimpleQueue[Any] = SimpleQueue()
+        self.reader = Worker("reader", self.inbox)
+        self.holder = Worker("holder", self.inbox)
+        self.scout = Worker("scout", self.inbox)
+
+    def leave(self) -> None:
+        """Let all of them go."""
+        for worker in (self.reader, self.holder, self.scout):
+            worker.leave()

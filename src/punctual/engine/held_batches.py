@@ -1,0 +1,124 @@
+"""What is held of committed batches, on the holder's thread: applied in order, sealed, dropped, loaded again.
+
+Methods are called by the loop; what they return is for the holder's thread to do, one after the other. So the loop
+never waits, and nobody else touches what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from punctual.clock import Clock, Micros
+from punctual.engine.memory import Memory
+from punctual.engine.progress import Progress
+from punctual.engine.standing import Standing
+from punctual.plan.shared import Unit
+from punctual.runtime.backend import Backend
+from punctual.schedule.late_counts import LateCounts
+from punctual.store.manifest import Manifest
+from punctual.store.store import Store
+
+Units = Mapping[str, Unit]
+"""What the names of units in the store stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A batch that is held: the late rows of each stream as of it, and whether too much is held on the driver."""
+
+    batch: int
+    late: Mapping[str, LateCounts]
+    crowded: bool
+
+
+class HeldBatches:
+    """The memory of the running program, through the last batch that was applied."""
+
+    def __init__(self, store: Store, backend: Backend, clock: Clock, placement: str) -> None:
+        self._store = store
+        self._backend = backend
+        self._clock = clock
+        self._placement = placement
+        self._memory: Memory | None = None
+        self.batch = -1
+        self.progress: Mapping[str, Progress] = {}
+
+    @property
+    def memory(self) -> Memory:
+        """The cells of its units."""
+        assert self._memory is not None, "no program was installed"
+        return self._memory
+
+    def rehold(self, running: Standing, units: Units, *, scan: bool, placement: str) -> Callable[[], None]:
+        """Hold what another program needs; what it has in common with the one before stays as it is."""
+
+        def work() -> None:
+            former = self._memory if placement == self._placement else None
+            self._placement = placement
+            crowded = former.crowding() if former is not None else frozenset[str]()
+            self._hold(running, units, crowded, former, scan=scan)
+
+        return work
+
+    def _hold(
+        self, running: Standing, units: Units, crowded: frozenset[str], former: Memory | None, *, scan: bool
+    ) -> None:
+        elapsed = self._clock.monotonic
+        manifests = self._manifests()
+        memory = Memory(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
+        large = frozenset[str]().union(*(memory.too_large(manifest) for manifest in manifests))
+        if large and self._placement == "auto":
+            crowded |= large
+            memory = Memory(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
+        for manifest in manifests:
+            for section in manifest.sections:
+                memory.load(section, units)
+        memory.loaded()
+        memory.seal(self.progress)
+        self._memory = memory
+
+    def _manifests(self) -> list[Manifest]:
+        """The base, if there is one, and the batches after it that were applied."""
+        base = self._store.base()
+        later = [manifest for manifest in self._store.manifests() if manifest.batch <= self.batch]
+        return ([base] if base is not None and self.batch >= base.batch else []) + later
+
+    def load(self, manifest: Manifest, progress: Mapping[str, Progress], units: Units) -> None:
+        """At the start: a batch that was fully answered."""
+        for section in manifest.sections:
+            self.memory.add(section, units)
+        self.batch, self.progress = manifest.batch, progress
+        self.memory.seal(progress)
+
+    def apply(self, manifest: Manifest, progress: Mapping[str, Progress], units: Units) -> Callable[[], Applied]:
+        """Hold one more batch."""
+
+        def work() -> Applied:
+            memory = self.memory
+            self.batch, self.progress = manifest.batch, progress
+            large = memory.too_large(manifest) if self._placement == "auto" else frozenset[str]()
+            if large:  # reads what was committed, and leaves in the store what is large
+                self._hold(memory.running, units, memory.crowding() | large, memory, scan=memory.scan)
+            else:
+                for section in manifest.sections:
+                    memory.add(section, units)
+            self.memory.seal(progress)
+            return Applied(manifest.batch, self.memory.late_counts(), self._is_crowded())
+
+        return work
+
+    def _is_crowded(self) -> bool:
+        """Whether the driver holds more than it should, and may put it into the store's shards."""
+        return self._placement == "auto" and self.memory.crowding() != self.memory.crowded
+
+    def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
+        """Forget what no window to come and no open firing can read."""
+        return lambda: self.memory.drop(self.progress, open_from)
+
+    def replaced(self, running: Standing, units: Units) -> Callable[[], None] | None:
+        """After a base was made: files that are gone are read no more; None where nothing was read from files."""
+        memory = self.memory
+        if not memory.in_shards and memory.crowding() == memory.crowded:
+            return None
+        return lambda: self._hold(running, units, memory.crowding(), memory, scan=memory.scan)

@@ -1,0 +1,193 @@
+"""The program that runs, and how it changes: planned, registered in the state, its queries stopped one by one.
+
+A change takes effect between two batches. Planning is pure; everything that is durable about a program is written here
+(its snapshot, its cadence plans) before anything follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from punctual.catalog import Catalog
+from punctual.config import Options
+from punctual.engine.cadences import Cadences, Timing, own_bounds
+from punctual.engine.intake import Intake
+from punctual.engine.journal import Journal
+from punctual.engine.progress import Progress
+from punctual.engine.registration import registered
+from punctual.engine.standing import Standing, query_key, stand
+from punctual.engine.state import ProgramState
+from punctual.engine.tables import Tables
+from punctual.estimate.window_work import Rates
+from punctual.plan.query import Period, WindowQuery
+from punctual.plan.shared import Reader, SharedPlan
+from punctual.runtime.backend import QueryTypes
+from punctual.schedule.contract import Contract
+from punctual.schedule.tail_cut import TailCut
+from punctual.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A program that was accepted: its names, the types of its queries, its options, and feeds that are new."""
+
+    catalog: Catalog
+    types: Mapping[str, QueryTypes]
+    options: Options
+    feeds: Mapping[str, Intake] = field(default_factory=dict)
+
+
+class Programs:
+    """The program of one state. ``report`` is told what a person should know."""
+
+    def __init__(
+        self, store: Store, journal: Journal, tables: Tables, options: Options, report: Callable[[str], None]
+    ) -> None:
+        self.options = options
+        self.tables = tables
+        self.cadences = Cadences(journal)
+        self.feeds: dict[str, Intake] = {}
+        found = store.program()
+        self.state = ProgramState.from_json(*found) if found else ProgramState()
+        self._store = store
+        self._report = report
+        self._running: Standing | None = None
+        self._measured: dict[str, Rates] = {}
+
+    @property
+    def running(self) -> Standing:
+        """The program that runs."""
+        assert self._running is not None, "no program was installed"
+        return self._running
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    def plan(
+        self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str] = frozenset()
+    ) -> Standing:
+        """Plan a program, without these queries and those that were stopped before."""
+        return stand(
+            change.catalog,
+            change.types,
+            self.tables.content,
+            sharing=change.options.sharing,
+            timed=lambda plan: self.timing(plan, change.options, progress),
+            stopped=self.stopped(change.catalog) | left_out,
+        )
+
+    def timing(self, plan: SharedPlan, options: Options, progress: Mapping[str, Progress]) -> Timing:
+        """When the queries of a plan answer."""
+        keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
+        known = frozenset(query.key for query in self.state.queries.values())
+        # At the start, committed batches may still be unanswered: no cadence plan is forgotten then.
+        return self.cadences.propose(plan, keys, known, options, progress, self.rates, settled=self.is_running)
+
+    @property
+    def rates(self) -> dict[str, Rates]:
+        """By class, the costs that plans are made for."""
+        return {**self.cadences.rates, **self._measured}
+
+    def retime(self, rates: Mapping[str, Rates], progress: Mapping[str, Progress]) -> Standing | None:
+        """Plan for these costs: the program with new instants, or None where its units have to change with them."""
+        self._measured = dict(rates)
+        timing = self.timing(self.running.plan, self.options, progress)
+        if timing.steps != self.running.timing.steps:
+            return None
+        self.cadences.adopt(timing)
+        self._running = replace(self.running, timing=timing)
+        return self._running
+
+    def current(self) -> Change:
+        """The running program, as what could be planned anew."""
+        return Change(self.running.catalog, self.running.types, self.options)
+
+    def alone(self, query: WindowQuery) -> Standing:
+        """A program of this query only, for trying it."""
+        catalog = replace(self.running.catalog, queries={query.name.lower(): query})
+        return stand(catalog, self.running.types, self.tables.content, sharing=True, timed=own_bounds)
+
+    def remind(self, feeds: Mapping[str, Intake]) -> None:
+        """Tell new feeds what was taken from their streams before."""
+        for name, feed in feeds.items():
+            for planned in self._taken(name):
+                feed.taken(planned)
+
+    def adopt(self, running: Standing, change: Change, progress: Mapping[str, Progress]) -> None:
+        """From now on this program runs. Its cadence plans and its registration are durable when this returns."""
+        self.options = change.options
+        self._running = running
+        self.feeds |= change.feeds
+        self.cadences.adopt(running.timing)
+        program = registered(running, self.state, progress)
+        if self.state.number == 0 or program != self.state:
+            self._save(replace(program, number=self.state.number + 1))
+
+    def _taken(self, stream: str) -> Iterator[Any]:
+        base = self._store.base()
+        if base is not None and stream in base.body["taken"]:
+            yield base.body["taken"][stream]
+        for manifest in self._store.manifests():
+            if stream in manifest.body["slices"]:
+                yield manifest.body["slices"][stream]
+
+    def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
+        """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
+        declared = {q.name: query_key(q) for q in (catalog.queries.values() if catalog is not None else ())}
+        return frozenset(
+            name
+            for name, query in self.state.queries.items()
+            if query.stopped is not None and declared.get(name, query.key) == query.key
+        )
+
+    def stop(self, failed: Sequence[tuple[str, str]]) -> None:
+        """Queries that failed stay stopped, also after a crash: recorded before anything rests on it."""
+        new = [(name, why) for name, why in failed if name not in self.stopped()]
+        program = self.state
+        for name, why in new:
+            program = program.stop(name, why)
+            self._report(why)
+        if new:
+            self._save(program)
+
+    def forget_units(self) -> None:
+        """Units that no longer have cells in the store."""
+        names = {name for forms in self.state.forms.values() for name, _since in forms}
+        units = {name: unit for name, unit in self.state.units.items() if name in names}
+        if units != self.state.units:
+            self._save(replace(self.state, number=self.state.number + 1, units=units))
+
+    def _save(self, program: ProgramState) -> None:
+        self.state = program
+        self._store.save_program(program.number, program.to_json())
+
+    def contracts(self) -> dict[str, Contract]:
+        """What the scheduler knows of the queries that run."""
+        stopped = self.stopped()
+        readers = [reader for reader in self.running.plan.readers if reader.query.name not in stopped]
+        return {reader.query.name: self._contract(reader) for reader in readers}
+
+    def _contract(self, reader: Reader) -> Contract:
+        query, timing = reader.query, self.running.timing
+        work = timing.works[query.name]
+        known = self.state.queries[query.name]
+        top = query.top
+        return Contract(
+            query.name,
+            tuple(name.lower() for name in query.streams),
+            query.range_us,
+            timing.tables[query.name],
+            query.cadence.us,
+            known.after,
+            query.deadline_us,
+            isinstance(query.cadence, Period),
+            timing.classes[query.name],
+            float(work.shared),
+            float(work.own),
+            known.key,
+            in_order=top is not None and bool(top.margin),
+            knob=TailCut(top.ranks) if top is not None and not top.whole else None,
+        )

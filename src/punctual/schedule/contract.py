@@ -1,0 +1,82 @@
+"""What the scheduler knows of a query: its contract, and what its executions are made of. No text, no plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from punctual.clock import Micros
+from punctual.schedule.due import BEGINNING, Timetable
+
+
+class Knob(Protocol):
+    """What gives way when there is more to do than time."""
+
+    def setting(self, share: float) -> float:
+        """The mildest setting that leaves at most this share of the work; the strongest one where none does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """One running query.
+
+    Attributes
+    ----------
+    streams : the streams it reads, in lower case
+    range_us : its longest window
+    table : when it answers; queries that always run together have the same object
+    after : it answers instants after this one
+    deadline_us : the answer is due so long after the release; None where the query names no deadline
+    bound_us : its period, or how far apart its answers may be
+    fixed : whether the instants are those of a PERIOD
+    sharing_class : queries of one class are answered together at an instant
+    shared, own : the work of an execution that its class pays once, and that every query pays
+    meaning : what decides its answers; another query of the same name has another one
+    in_order : whether an answer depends on the one before
+    knob : what gives way; None: nothing does
+    answers : how many answers each instant has
+    """
+
+    query: str
+    streams: tuple[str, ...]
+    range_us: Micros
+    table: Timetable
+    bound_us: Micros
+    after: Micros = BEGINNING
+    deadline_us: Micros | None = None
+    fixed: bool = True
+    sharing_class: str = ""
+    shared: float = 0.0
+    own: float = 1.0
+    meaning: str = ""
+    in_order: bool = False
+    knob: Knob | None = None
+    answers: int = 1
+
+    @property
+    def allowed_us(self) -> Micros:
+        """How long after its release an execution is urgent: the deadline, or the bound where there is none."""
+        return self.bound_us if self.deadline_us is None else self.deadline_us
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a stream has come: complete through an instant, and its smallest and largest accepted event times."""
+
+    through: Micros = BEGINNING
+    least: Micros | None = None
+    greatest: Micros | None = None
+
+
+def joint_reach(reaches: Mapping[str, Reach], streams: tuple[str, ...]) -> Reach:
+    """How far streams have come together: complete through what all of them are complete through."""
+    if len(streams) == 1:
+        return reaches.get(streams[0], Reach())
+    parts = [reaches.get(name, Reach()) for name in streams]
+    return Reach(
+        min(part.through for part in parts),
+        min((part.least for part in parts if part.least is not None), default=None),
+        max((part.greatest for part in parts if part.greatest is not None), default=None),
+    )

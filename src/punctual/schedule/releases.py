@@ -1,0 +1,63 @@
+"""Which instants a committed batch releases: complete in every stream that a query reads, and not released before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from punctual.clock import Micros
+from punctual.schedule.contract import Contract, Reach, joint_reach
+from punctual.schedule.due import BEGINNING, Due, parts
+from punctual.schedule.events import StopQuery
+
+MAX_INSTANTS_PER_RELEASE = 10_000_000
+"""A query that would have to answer more instants at once is stopped: nobody waits for so many answers."""
+MAX_INSTANTS_PER_STEP = 10_000
+"""A live stream that was silent for long catches up by so many instants, then rows are looked for again."""
+
+
+def due_instants(
+    contracts: Iterable[Contract], reaches: Mapping[str, Reach], released: Mapping[str, Micros]
+) -> list[tuple[Contract, Due]]:
+    """What is due of every query that has any; queries with one timetable have the same object.
+
+    ``released`` says through when everything of a stream was released before.
+    """
+    found: list[tuple[Contract, Due]] = []
+    same: dict[tuple[int, tuple[str, ...], Micros], Due] = {}
+    for contract in contracts:
+        before = min(released.get(name, BEGINNING) for name in contract.streams)
+        after = max(contract.after, before)
+        reach = joint_reach(reaches, contract.streams)
+        if reach.through <= after:
+            continue
+        which = (id(contract.table), contract.streams, after)
+        if which not in same:
+            same[which] = contract.table.due(reach.least, after, reach.through)
+        found.append((contract, same[which]))
+    some = {id(due) for due in same.values() if due.most}
+    return [(contract, due) for contract, due in found if id(due) in some]
+
+
+def stop_runaways(dues: Iterable[tuple[Contract, Due]]) -> list[StopQuery]:
+    """Stop the queries that would have too much to answer at once."""
+    most: dict[int, int] = {}
+    found = []
+    for contract, due in dues:
+        count = most.setdefault(id(due), due.most)
+        if count > MAX_INSTANTS_PER_RELEASE:
+            fact = f"{count:,} instants are due at once, and a query may have {MAX_INSTANTS_PER_RELEASE:,}"
+            hint = "a longer PERIOD or SLIDE has fewer; rows far in the past can be left out: SET earliest"
+            found.append(StopQuery(contract.query, fact, hint))
+    return found
+
+
+def one_step(dues: list[tuple[Contract, Due]], through: Mapping[str, Micros]) -> dict[str, Micros]:
+    """How far silent streams are completed before others have their turn; nowhere where that releases no instant.
+
+    Old rows in a live stream may release millions.
+    """
+    several = [due for _contract, due in dues]
+    if sum(due.most for due in several) <= MAX_INSTANTS_PER_STEP:
+        return dict(through) if several else {}
+    _start, stop = next(parts(several, MAX_INSTANTS_PER_STEP))
+    return {name: min(at, stop) for name, at in through.items()}

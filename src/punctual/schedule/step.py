@@ -1,0 +1,222 @@
+"""The scheduler: one event in, the next state and the commands out. Pure: no clock, no IO.
+
+Everything that depends on time or cost is decided here: when the next batch is read, which firings are answered
+together and with which setting, when silent streams are complete, when batches are compacted, when cadence plans are
+made anew. Each of these is a file of its own; this one says what an event changes, and asks them in turn.
+
+The engine's loop sends events and carries commands out, in order. A holder does one thing at a time, and so does the
+reader, so at most one ``Read`` and one of ``Apply``, ``Answer`` and ``Compact`` are under way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from punctual.schedule.contract import Reach
+from punctual.schedule.events import (
+    Answer,
+    Apply,
+    BatchApplied,
+    BatchCommitted,
+    BatchRead,
+    Command,
+    Compact,
+    Compacted,
+    CompletionAsked,
+    Drop,
+    Event,
+    Journal,
+    Moment,
+    NothingRead,
+    PassAnswered,
+    ProgramChanged,
+    ReadAsked,
+    Replan,
+    Settle,
+    StopAsked,
+    TimerFired,
+)
+from punctual.schedule.firings import Release
+from punctual.schedule.intake import is_exhausted, next_input, read_done, timer
+from punctual.schedule.levels import decide, with_decisions
+from punctual.schedule.passes import Pass, replay_pass, urgent_pass
+from punctual.schedule.releases import due_instants, stop_runaways
+from punctual.schedule.replanning import learned, replan
+from punctual.schedule.state import State
+
+
+def step(state: State, event: Event) -> tuple[State, list[Command]]:
+    """The state after an event, and what to do now.
+
+    >>> from punctual.schedule.state import Rules
+    >>> state, commands = step(State(Rules("stepped")), ReadAsked(Moment(0, 0)))
+    >>> commands
+    [Read(limit=None)]
+    >>> state, commands = step(state, NothingRead(Moment(5, 5)))
+    >>> commands
+    [Settle(finished=False)]
+    """
+    state, commands = _after(state, event)
+    state, more = _next(state, event.at)
+    return state, commands + more
+
+
+def _after(state: State, event: Event) -> tuple[State, list[Command]]:
+    """What the event itself changes."""
+    match event:
+        case ProgramChanged():
+            return _program_changed(state, event), []
+        case ReadAsked(_, limit):
+            return replace(state, orders=(*state.orders, limit)), []
+        case CompletionAsked(_, through):
+            return replace(state, orders=(*state.orders, through)), []
+        case NothingRead() | BatchRead():
+            return replace(state, intake=read_done(state.intake, event, state.rules)), []
+        case BatchCommitted():
+            return _batch_committed(state, event)
+        case BatchApplied():
+            return _batch_applied(state, event)
+        case PassAnswered():
+            return _pass_answered(state, event)
+        case Compacted():
+            return replace(state, holder=None, since_base=len(state.unapplied), crowded=False), []
+        case StopAsked():
+            return replace(state, stopping=True), []
+        case TimerFired():
+            return state, []
+
+
+def _program_changed(state: State, event: ProgramChanged) -> State:
+    kept = {query: contract.meaning for query, contract in event.contracts.items()}
+    gone = {query for query, contract in state.contracts.items() if kept.get(query) != contract.meaning}
+    unapplied = tuple(
+        replace(one, dues=tuple((c, due) for c, due in one.dues if c.query not in gone)) for one in state.unapplied
+    )
+    return replace(
+        state,
+        contracts=event.contracts,
+        watermarks=event.watermarks,
+        reaches={**dict.fromkeys(event.watermarks, Reach()), **state.reaches},
+        rates=event.rates,
+        firings=state.firings.without(gone),
+        unapplied=unapplied,
+    )
+
+
+def _batch_committed(state: State, event: BatchCommitted) -> tuple[State, list[Command]]:
+    """What the batch releases waits until the holders have it."""
+    spoke = {**state.intake.spoke, **dict.fromkeys(event.spoke, event.at.steady)}
+    dues = due_instants(state.contracts.values(), event.reaches, state.released)
+    stopped = stop_runaways(dues)
+    gone = {one.query for one in stopped}
+    release = Release(event.batch, tuple((c, due) for c, due in dues if c.query not in gone), event.arrivals)
+    state = replace(
+        state,
+        intake=replace(state.intake, has_batch=False, waiting_for=None, spoke=spoke),
+        reaches=event.reaches,
+        released={name: reach.through for name, reach in event.reaches.items()},
+        next_batch=event.batch + 1,
+        since_base=state.since_base + 1,
+        unapplied=(*state.unapplied, release),
+    )
+    return state, [*stopped]
+
+
+def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Command]]:
+    release, *rest = state.unapplied
+    assert release.batch == event.batch, "batches are applied in order"
+    firings = state.firings.released(replace(release, late=event.late))
+    firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
+    state = replace(state, holder=None, unapplied=tuple(rest), firings=firings, crowded=event.crowded)
+    return state, [_drop(state)]
+
+
+def _drop(state: State) -> Drop:
+    ranges = {name: contract.range_us for name, contract in state.contracts.items()}
+    return Drop(state.firings.oldest(ranges))
+
+
+def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
+    asked = state.asked
+    assert asked is not None, "a pass was answered that nobody asked for"
+    firings = state.firings
+    for group in asked.groups:
+        contract = state.contracts.get(group.query)
+        if contract is not None:
+            firings = firings.answered(group.query, group.due.instants, contract.answers)
+    firings = firings.without(event.failed).listed()
+    firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
+    cost = state.cost.after(asked.work, event.took_us) if state.rules.timed else state.cost
+    state = replace(
+        state,
+        holder=None,
+        asked=None,
+        firings=firings,
+        cost=cost,
+        measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
+    )
+    return state, [_drop(state)]
+
+
+def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
+    """What to do now: for the holders, for the reader, and when to look again."""
+    commands: list[Command] = []
+    if state.holder is None:
+        state, commands = _holder_work(state, at)
+    state, more = next_input(state, at)
+    commands = [*commands, *more]
+    found = replan(state, at)
+    if found is not None:
+        state = replace(state, replanned=at.steady)
+        commands += [Replan(found)] if found else []
+    if not commands and _is_settled(state):
+        commands = [Settle(finished=state.stopping or is_exhausted(state))]
+    return state, [*commands, *timer(state, at)]
+
+
+def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
+    compaction = state.since_base >= state.rules.batches_per_base or state.crowded
+    # In a replay a batch is answered before the next one is applied; a base is made of what is answered.
+    waits = bool(state.firings) and (compaction or not state.rules.timed)
+    if state.unapplied and not waits:
+        if compaction and state.since_base > len(state.unapplied):
+            return replace(state, holder="compact"), [Compact(state.unapplied[0].batch - 1)]
+        return replace(state, holder="apply"), [Apply(state.unapplied[0].batch)]
+    if state.firings:
+        return _answer(state, at)
+    if compaction:
+        return replace(state, holder="compact"), [Compact(state.next_batch - 1)]
+    return state, []
+
+
+def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
+    asked: Pass
+    before: list[Command] = []
+    decisions = state.decisions
+    closed_before = state.firings.closed_before(state.next_batch)
+    if state.rules.timed:
+        asked = urgent_pass(
+            state.firings, state.contracts, at.wall, state.cost, late_pending=state.rules.late_pending
+        )
+        if state.rules.sheds:
+            asked, new = decide(asked, state.contracts, at.wall, state.cost)
+            if new:
+                decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
+                before.append(Journal(decisions))
+    else:
+        asked = replay_pass(state.firings)
+    state = replace(state, holder="answer", asked=asked, decisions=decisions)
+    return state, [*before, Answer(asked, closed_before)]
+
+
+def _is_settled(state: State) -> bool:
+    """Whether nothing is open and nothing is under way."""
+    return (
+        state.holder is None
+        and not state.firings
+        and not state.unapplied
+        and not state.intake.under_way
+        and not state.intake.has_batch
+        and not state.orders
+    )
+
