@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
 
@@ -28,10 +28,9 @@ from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked
+from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
-from punctual.schedule.due import Listed
 from punctual.share.class_plan import ClassPlan
 from punctual.share.class_plans import class_plans
 
@@ -59,9 +58,9 @@ class Metered:
         self.cpu = 0.0
         self._memory = memory
 
-    def answer(self, asked: Sequence[Asked]) -> Any:
+    def answer(self, jobs: Sequence[Job]) -> Any:
         began = process_time()
-        answered = self._memory.answer(asked)
+        answered = self._memory.answer(jobs)
         self.cpu = process_time() - began
         return answered
 
@@ -79,9 +78,9 @@ class StandsIn:
         del self._answering.answer, self._answering, self._answer
 
     def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+        self, jobs: list[Job], memory: Memory, timing: Timing
     ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        return self._answer(asked, memory, timing, released)
+        return self._answer(jobs, memory, timing)
 
 
 class Watched(StandsIn):
@@ -93,15 +92,15 @@ class Watched(StandsIn):
         self._one_by_one = one_by_one
 
     def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+        self, jobs: list[Job], memory: Memory, timing: Timing
     ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        if not asked:
+        if not jobs:
             return [], []
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
-        for some in _executions(asked) if self._one_by_one else [asked]:
+        for some in _executions(jobs) if self._one_by_one else [jobs]:
             merges, began = _merges(memory), process_time()
-            blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
+            blocks, failed = self._answer(some, metered, timing)  # type: ignore[arg-type]
             cpu = process_time() - began
             assert not failed, failed
             self.calls.append(
@@ -123,15 +122,13 @@ def _merges(memory: Memory) -> int:
     return sum(panes.merges for panes in memory._panes.values())
 
 
-def _executions(asked: list[Asked]) -> Iterator[list[Asked]]:
+def _executions(jobs: list[Job]) -> Iterator[list[Job]]:
     """The queries that one run answers at one instant, by instant."""
-    found: dict[tuple[Micros, str], list[Asked]] = {}
-    for one in asked:
+    found: dict[tuple[Micros, str], list[Job]] = {}
+    for one in jobs:
         due = one.due
-        for place, (at, ran) in enumerate(zip(due.instants.tolist(), due.ran.tolist())):
-            cut = slice(place, place + 1)
-            alone = replace(one, due=Listed(due.instants[cut], due.ran[cut], due.number[cut], due.runs))
-            found.setdefault((at, due.runs[ran].label), []).append(alone)
+        for at, ran in zip(due.instants.tolist(), due.ran.tolist()):
+            found.setdefault((at, due.runs[ran].label), []).append(one.only(due.instants == at))
     for which in sorted(found):
         yield found[which]
 

@@ -23,9 +23,8 @@ from benchmarks.engines import WarmBackend, warm
 from benchmarks.report import Goal, Picture, Result
 from punctual.clock import SECOND, iso
 from punctual.engine.engine import Engine
+from punctual.kinds.program import compile_program, share
 from punctual.share.class_plans import class_plans
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 START = 1_700_000_000 * SECOND
 STALLS_S = (5, 10, 20, 40)

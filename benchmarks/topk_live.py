@@ -20,7 +20,7 @@ from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked
+from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
 
@@ -35,14 +35,14 @@ class _Spending(StandsIn):
         self._factor = factor
 
     def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
+        self, jobs: list[Job], memory: Memory, timing: Timing
     ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        if not asked:
+        if not jobs:
             return [], []
         began = process_time()
-        found = self._answer(asked, memory, timing, released)
+        found = self._answer(jobs, memory, timing)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)
-        for one in asked:
+        for one in jobs:
             self.ends.setdefault(one.reader.query.name, []).extend([self._clock.at] * one.due.instants.size)
         return found
 

@@ -7,20 +7,25 @@ cost is measured: the next ones are cut by it, and cadence plans that depend on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from punctual.clock import Clock, Micros
-from punctual.engine.broken_rules import BrokenRules
+from punctual.engine.answer_blocks import answer_blocks
 from punctual.engine.cadences import Timing
-from punctual.engine.displayed import Displayed
+from punctual.engine.failing_clause import explain_stop, first_failing
 from punctual.engine.isolate import reason
+from punctual.engine.kind_memories import KindMemories
+from punctual.engine.last_answers import LastAnswers
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, Moment, apart, finish
-from punctual.engine.places import explain_stop, first_failing
 from punctual.engine.waiting import Waiting
 from punctual.estimate.measured import Measured
 from punctual.estimate.pass_cost import PassCost
 from punctual.estimate.window_work import Rates
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.clause import Clause
+from punctual.kinds.job import Job
+from punctual.kinds.registry import kind_of
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend, Question
 
@@ -33,69 +38,62 @@ class Answering:
     """Answers what is due. ``judged`` says whether time counts: not in a replay at full speed."""
 
     def __init__(
-        self, backend: Backend, clock: Clock, displayed: Displayed, broken: BrokenRules, *, judged: bool
+        self, backend: Backend, clock: Clock, last: LastAnswers, memories: KindMemories, *, judged: bool
     ) -> None:
         self.late_pending = True
         """Whether late executions share a pass; off for comparison only."""
         self.cost = PassCost()
         self._backend = backend
         self._clock = clock
-        self._displayed = displayed
-        self._broken = broken
+        self._last = last
+        self._memories = memories
         self._judged = judged
         self._measured: dict[str, Measured] = {}
 
-    def passes(self, asked: list[Asked], timing: Timing, released: Micros) -> Iterator[tuple[list[Asked], float]]:
+    def passes(self, jobs: list[Job], timing: Timing, released: Micros) -> Iterator[tuple[list[Job], float]]:
         """What is answered together, and how much work it is.
 
         All of it in a replay at full speed, else as deadlines and lateness ask for.
         """
-        if not self._judged or not asked:
-            yield asked, 0.0
+        if not self._judged or not jobs:
+            yield jobs, 0.0
             return
-        waiting = Waiting(asked, timing, released)
+        waiting = Waiting(jobs, timing, released)
         while waiting:
             some, work = waiting.take(self._clock.now(), self.cost, late_pending=self.late_pending)
             began = self._clock.monotonic()
             yield some, work
             self.cost = self.cost.after(work, self._clock.monotonic() - began)
 
-    def answer(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], Failed]:
+    def answer(self, jobs: list[Job], memory: Memory, timing: Timing) -> tuple[list[AnswerBlock], Failed]:
         """Blocks of answers, and the queries that failed with the reason."""
-        if not asked:
+        if not jobs:
             return [], []
-        ranked, late, spent = memory.answer(asked)
-        for one, result in zip(asked, ranked):
-            self._broken.see(one, result, memory.streams)
+        answered, late, spent = memory.answer(jobs)
+        for job, result in zip(jobs, answered):
+            self._memories.see(job, result, memory.streams)
         began = self._clock.monotonic()
-        answered = [self._displayed.next(one, result) for one, result in zip(asked, ranked)]
-
-        def moment() -> Moment | None:
-            return Moment(released, self._clock.now()) if self._judged else None
-
+        jobs = [replace(job, last=self._last.of(job.query.name)) for job in jobs]
         try:
-            blocks = finish(asked, answered, late, self._backend.evaluate, moment)
+            blocks = answer_blocks(jobs, answered, late, self._backend.evaluate, self._clock.now)
         except Exception:
             if not self._backend.alive():
                 raise
         else:
             if self._judged and memory.scan:
-                self._learn(asked, timing, spent, self._clock.monotonic() - began)
+                self._learn(jobs, timing, spent, self._clock.monotonic() - began)
             return blocks, []
         # Some query's expressions fail: answer each by itself, and stop those that fail.
         blocks = []
         failed: Failed = []
-        for one, result, lacking in zip(asked, answered, late):
+        for job, result, lacking in zip(jobs, answered, late):
             try:
-                blocks += finish([one], [result], [lacking], self._backend.evaluate, moment)
+                blocks += answer_blocks([job], [result], [lacking], self._backend.evaluate, self._clock.now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise
-                query = one.reader.query
-                place = first_failing(apart(one, result), self._evaluation_fails)
-                failed.append((query.name, explain_stop(query, place, reason(problem))))
+                clause = first_failing(_alone(job, result), self._evaluation_fails)
+                failed.append((job.query.name, explain_stop(job.query, clause, reason(problem))))
         return blocks, failed
 
     def _evaluation_fails(self, question: Question) -> Exception | None:
@@ -109,25 +107,25 @@ class Answering:
 
     # -- what it costs ---------------------------------------------------------------------------------
 
-    def _learn(self, asked: Sequence[Asked], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros) -> None:
+    def _learn(self, jobs: Sequence[Job], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros) -> None:
         """Put the kernel's time of every unit, and its part of the time for finishing, to its classes' account.
 
         A pass of very many instants is a backlog: it says nothing about ordinary passes. Units in shards are answered
         by one job, which says nothing about each of them.
         """
-        asked = [one for one in asked if one.reader.unit in spent]
-        total = sum(one.due.instants.size for one in asked)
+        jobs = [job for job in jobs if job.reader.unit in spent]
+        total = sum(job.due.instants.size for job in jobs)
         if not 0 < total <= MOST_LEARNED:
             return
         dearest: dict[tuple[int, str, int], Fraction] = {}
         answers: dict[int, int] = {}
         classes: dict[int, set[str]] = {}
-        for one in asked:
-            unit, name = one.reader.unit, one.reader.query.name
+        for job in jobs:
+            unit, name = job.reader.unit, job.query.name
             identity = timing.classes[name]
             classes.setdefault(unit, set()).add(identity)
-            answers[unit] = answers.get(unit, 0) + one.due.instants.size
-            for at in one.due.instants.tolist():
+            answers[unit] = answers.get(unit, 0) + job.due.instants.size
+            for at in job.due.instants.tolist():
                 place = (unit, identity, at)
                 dearest[place] = max(dearest.get(place, Fraction(0)), timing.works[name].shared)
         merges: dict[int, Fraction] = {}
@@ -146,3 +144,13 @@ class Answering:
             before = in_use.get(identity, Rates())
             found[identity] = Rates(before.merge, measured.answer_in_merges(before.answer))
         return found
+
+
+def _alone(job: Job, answered: Answered) -> list[tuple[Clause, Question]]:
+    """What Catalyst evaluates for a job, an expression at a time."""
+    asked = kind_of(job.query).question(job, answered)
+    if asked is None:
+        return []
+    whole, clauses = asked
+    singles = zip(clauses, whole.expressions, whole.types)
+    return [(clause, Question((text,), (data_type,), whole.columns)) for clause, text, data_type in singles]

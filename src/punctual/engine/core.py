@@ -11,19 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import Answering
 from punctual.engine.arrivals import Arrivals
-from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.cuts import Cuts
 from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
+from punctual.engine.kind_memories import KindMemories
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, without
 from punctual.engine.progress import Progress, committed, end_of_input
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
@@ -33,8 +34,10 @@ from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
 from punctual.estimate.window_work import Rates
-from punctual.plan.query import WindowQuery
-from punctual.plan.shared import Reader, SharedPlan
+from punctual.kinds.job import Job
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.schedule.due import Due, Listed, parts
 from punctual.store.manifest import Manifest
@@ -88,8 +91,8 @@ class Core:
         journal = Journal(store.journal)
         self.cadences = Cadences(journal)
         self._cuts = Cuts(journal)
-        self._broken = BrokenRules(store)
-        self.answering = Answering(backend, clock, self.delivery.displayed, self._broken, judged=judged)
+        self._memories = KindMemories(store)
+        self.answering = Answering(backend, clock, self.delivery.last, self._memories, judged=judged)
         self._measured_rates: dict[str, Rates] = {}
         self._planned = clock.monotonic()
         self._clock = clock
@@ -120,7 +123,7 @@ class Core:
 
         An output that somebody else wrote is the one thing that can refuse it; nothing has changed then.
         """
-        self.delivery.claim([query.name for query in standing.catalog.queries.values()])
+        self.delivery.claim([query.name for query in standing.catalog.queries.values()], _in_order(standing))
         running = self._memory is not None
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
@@ -194,10 +197,11 @@ class Core:
         """The standing program without these queries and those that were stopped before."""
         return self.stand(self.standing.catalog, self.standing.types, left_out)
 
-    def _alone(self, query: WindowQuery) -> Standing:
-        """A program of this query only, for trying it."""
+    def _alone(self, query: Query, needs: Needs) -> Standing:
+        """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.standing.catalog, queries={query.name.lower(): query})
-        return stand(catalog, self.standing.types, self.tables.content, sharing=True, timed=own_bounds)
+        types, tables = self.standing.types, self.tables.content
+        return stand(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
 
     def _mark(self, failed: Sequence[tuple[str, str]]) -> None:
         """Queries that failed stay stopped, also after a crash: recorded before anything rests on it."""
@@ -222,8 +226,7 @@ class Core:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
         newest = self.progress
         queries = self.standing.catalog.queries.values()
-        stable = frozenset(query.name for query in queries if query.top is not None and query.top.margin)
-        batch, delivered = self.delivery.open([query.name for query in queries], stable)
+        batch, delivered = self.delivery.open([query.name for query in queries], _in_order(self.standing))
         base = self.store.base()
         for manifest in self._manifests():
             for section in manifest.sections:
@@ -371,35 +374,36 @@ class Core:
         count = passes = 0
         for start, stop in parts([d for _reader, d in ready], INSTANTS_A_PART):
             listed = {which: d.part(start, stop).listed() for which, d in {id(d): d for _r, d in ready}.items()}
-            asked = [self._asked(r, listed[id(d)]) for r, d in ready if r.query.name not in failed]
+            asked = [self._job(r, listed[id(d)], released) for r, d in ready if r.query.name not in failed]
             if delivered:
-                asked = [without(a, delivered) for a in asked]
+                asked = [_without(job, delivered) for job in asked]
             timing = self.standing.timing
             asked = self._cuts.known(batch, [a for a in asked if a.due.instants.size])
             for some, work in self.answering.passes(asked, timing, released):
                 still = [a for a in some if a.reader.query.name not in failed]
                 if self._gives_way:
                     still = self._cuts.decide(batch, still, self._clock.now(), released, self.answering.cost, work)
-                blocks, problems = self.answering.answer(still, self.memory, timing, released)
+                blocks, problems = self.answering.answer(still, self.memory, timing)
                 self._mark(problems)
                 failed |= {name for name, _why in problems}
-                for name, letters in self._broken.write(batch).items():
+                for name, letters in self._memories.write(batch).items():
                     self.progress[name] = replace(self.progress[name], dead=self.progress[name].dead + letters)
                 if blocks:
                     count += self.delivery.deliver(batch, passes, blocks)
                     passes += 1
         self._answered = {name: p.through for name, p in self.progress.items()}
         self.memory.drop(self.progress)
-        self._broken.forget(self.memory.oldest(self.progress))
+        self._memories.forget(self.memory.oldest(self.progress))
         if failed:
             self.install(self.replan(frozenset()), {})
         self._drifted()
         return count
 
-    def _asked(self, reader: Reader, instants: Listed) -> Asked:
+    def _job(self, reader: Reader, due: Listed, released: Micros) -> Job:
         name = reader.query.name
         state = self.program.queries[name]
-        return Asked(reader, self.standing.types[name], instants, state.covered_from, state.after)
+        moments = np.full(due.instants.size, released) if self._judged else None
+        return Job(reader, self.standing.types[name], due, state.covered_from, state.after, released=moments)
 
     def _drifted(self) -> None:
         """Live, now and then: plan anew where measured costs are not those of the plans. Units stay as they are."""
@@ -441,3 +445,14 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
+
+
+def _in_order(standing: Standing) -> frozenset[str]:
+    """Queries whose answers depend on the one before."""
+    return frozenset(query.name for query in standing.catalog.queries.values() if kind_of(query).in_order(query))
+
+
+def _without(job: Job, delivered: Delivered) -> Job:
+    """The same without the instants that were answered before."""
+    instants = job.due.instants
+    return job.only(~np.isin(instants, delivered.get(job.query.name, instants[:0])))

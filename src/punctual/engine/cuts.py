@@ -1,7 +1,7 @@
-"""Tail cuts of rankings under overload: decided before a pass, journaled, and found again after a crash.
+"""What gives way under overload: decided before a pass, journaled, and found again after a crash.
 
-A cut belongs to a query's instants. Those of a batch are in the journal until the next batch has one, since everything
-before it is answered by then: a pass that is run again after a crash cuts as it did.
+A setting of a knob belongs to a query's instants. Those of a batch are in the journal until the next batch has one,
+since everything before it is answered by then: a pass that is run again after a crash cuts as it did.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from punctual.clock import Micros
 from punctual.engine.journal import Journal
-from punctual.engine.passes import Asked
 from punctual.estimate.pass_cost import PassCost
-from punctual.estimate.ranking_reach import share_of_walk
-from punctual.schedule.due import Listed
+from punctual.kinds.job import Job
+from punctual.kinds.kind import Knob
+from punctual.kinds.registry import kind_of
 from punctual.schedule.tail_cut import tail_cut
 
 SUBJECT = "cuts"
@@ -32,54 +29,47 @@ class Cuts:
         self._journal = journal
         self._decided: list[Decision] = [tuple(one) for one in journal.read(SUBJECT)]
 
-    def known(self, batch: int, asked: Sequence[Asked]) -> list[Asked]:
+    def known(self, batch: int, asked: Sequence[Job]) -> list[Job]:
         """What is due, with the cuts that were decided for it before."""
         mine = [one for one in self._decided if one[0] == batch]
         return [part for one in asked for part in _parts(one, mine)]
 
     def decide(
-        self, batch: int, asked: Sequence[Asked], now: Micros, released: Micros, cost: PassCost, work: float
-    ) -> list[Asked]:
-        """The pass as it is run: rankings with a deadline are cut where it would be missed otherwise."""
-        mine = [one for one in asked if _gives_way(one)]
+        self, batch: int, asked: Sequence[Job], now: Micros, released: Micros, cost: PassCost, work: float
+    ) -> list[Job]:
+        """The pass as it is run: queries with a deadline give way where it would be missed otherwise."""
+        knobs = [_knob(one) for one in asked]
+        mine = [one for one, knob in zip(asked, knobs) if knob is not None]
         if not mine:
             return list(asked)
         deadline = released + min(one.reader.query.deadline_us or 0 for one in mine)
-        ranks = max(one.reader.query.top.ranks for one in mine if one.reader.query.top is not None)
         expected = cost.fixed_us + cost.slope_us * work
-        eps = tail_cut(deadline - now, expected, lambda eps: share_of_walk(ranks, eps))
+        there = [knob for knob in knobs if knob is not None]
+        eps = tail_cut(deadline - now, expected, lambda eps: max(knob.work_left(eps) for knob in there))
         if eps is None:
             return list(asked)
         before = [one for one in self._decided if one[0] == batch]
         spans = [(one.reader.query.name, int(one.due.instants[0]), int(one.due.instants[-1])) for one in mine]
         self._decided = [*before, *((batch, name, first, last, eps) for name, first, last in spans)]
         self._journal.write(SUBJECT, [list(one) for one in self._decided])
-        return [replace(one, eps=eps) if _gives_way(one) else one for one in asked]
+        return [one if knob is None else replace(one, setting=eps) for one, knob in zip(asked, knobs)]
 
 
-def _parts(asked: Asked, decided: Sequence[Decision]) -> list[Asked]:
+def _parts(asked: Job, decided: Sequence[Decision]) -> list[Job]:
     """A query's instants with each of these cuts, and those without, oldest first."""
-    found: list[Asked] = []
-    left = asked.due
+    found: list[Job] = []
+    left = asked
     for _batch, query, first, last, eps in decided:
         if query == asked.reader.query.name:
-            inside = (left.instants >= first) & (left.instants <= last)
-            found.append(replace(asked, due=_some(left, inside), eps=eps))
-            left = _some(left, ~inside)
-    parts = [part for part in (*found, replace(asked, due=left)) if part.due.instants.size]
+            inside = (left.due.instants >= first) & (left.due.instants <= last)
+            found.append(replace(left.only(inside), setting=eps))
+            left = left.only(~inside)
+    parts = [part for part in (*found, left) if part.due.instants.size]
     return sorted(parts, key=lambda part: int(part.due.instants[0]))
 
 
-def _gives_way(asked: Asked) -> bool:
-    """Whether a looser tail is any help: it is read by ranks, in a time that somebody asked for.
-
-    What is displayed by STABLE follows from the answer before, so its answers of one batch are not cut apart.
-    """
-    query = asked.reader.query
-    if query.top is None or query.top.whole or query.top.margin:
-        return False
-    return query.deadline_us is not None and asked.eps is None
-
-
-def _some(due: Listed, which: NDArray[np.bool_]) -> Listed:
-    return Listed(due.instants[which], due.ran[which], due.number[which], due.runs)
+def _knob(job: Job) -> Knob | None:
+    """What gives way, where that is any help: somebody asked for the answer in time, and it was not set before."""
+    if job.query.deadline_us is None or job.setting is not None:
+        return None
+    return kind_of(job.query).knob(job.query)

@@ -25,7 +25,9 @@ from punctual.engine.core import Core, Settled
 from punctual.engine.intake import Intake, LandedIntake, intake_for
 from punctual.engine.loop import Loop
 from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
-from punctual.plan.query import WindowQuery
+from punctual.kinds.program import compile_program, typecheck
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.ports.answers import AnswerBlock
@@ -36,8 +38,7 @@ from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
-from punctual.runtime.type_rules import with_casts
-from punctual.sql.program import Program, compile_program
+from punctual.sql.program import Program
 from punctual.store.lock import StateLock
 from punctual.store.store import Store
 
@@ -96,7 +97,7 @@ class Engine:
         self._files = files or PosixFiles()
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
-        self._written: list[tuple[list[Declared], list[WindowQuery], str]] = []
+        self._written: list[tuple[list[Declared], list[Query], str]] = []
         """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
         self._temporary: str | None = None
@@ -142,7 +143,7 @@ class Engine:
         self._written.append((declared, new, text))
 
     def _judge(
-        self, catalog: Catalog, options: Options, declared: list[Declared], queries: list[WindowQuery], text: str
+        self, catalog: Catalog, options: Options, declared: list[Declared], queries: list[Query], text: str
     ) -> dict[str, Intake]:
         """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
         assert self._backend is not None
@@ -150,7 +151,7 @@ class Engine:
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        judged = self._backend.judge(declared, queries, known)
+        judged = typecheck(self._backend, declared, queries, known)
         errors = list(judged.errors)
         intakes: dict[str, Intake] = {}
         for one in declared:
@@ -437,7 +438,7 @@ class Engine:
 def _with_casts(catalog: Catalog, types: Mapping[str, QueryTypes]) -> Catalog:
     """The catalog with each query as it runs: arguments are cast where Spark would cast them."""
     for query in catalog.queries.values():
-        cast = with_casts(query, types[query.name])
+        cast = kind_of(query).with_casts(query, types[query.name])
         if cast is not query:
             catalog = catalog.with_query(cast)
     return catalog

@@ -2,24 +2,23 @@
 
 An execution is a sharing class at an instant: all of the class's queries that are due then are answered together. The
 scheduler (:mod:`punctual.schedule.edf`) says which executions make up the next pass; every due instant gets its own
-answer, whichever pass it shares. A ranking with STABLE is made of the answer before it: an execution of its class takes
-the earlier ones along.
+answer, whichever pass it shares. Where an answer depends on the one before it, an execution of its class takes the
+earlier ones along.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.engine.cadences import Timing
-from punctual.engine.passes import Asked
 from punctual.estimate.pass_cost import PassCost
+from punctual.kinds.job import Job
+from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period
-from punctual.schedule.due import Listed
 from punctual.schedule.edf import PendingColumns, next_pass
 
 
@@ -32,7 +31,7 @@ class Waiting:
     released : when the engine learned of them; a deadline is so long after it, the bound where there is none
     """
 
-    def __init__(self, asked: Sequence[Asked], timing: Timing, released: Micros) -> None:
+    def __init__(self, asked: Sequence[Job], timing: Timing, released: Micros) -> None:
         self._asked = asked
         counts = np.array([a.due.instants.size for a in asked])
         queries = [a.reader.query for a in asked]
@@ -62,13 +61,13 @@ class Waiting:
         )
         self._left = np.arange(starts.size)
         self._in_order = np.zeros(len(names), np.bool_)
-        stable = [q.name for q in queries if q.top is not None and q.top.margin]
-        self._in_order[[names[timing.classes[name]] for name in stable]] = True
+        in_order = [q.name for q in queries if kind_of(q).in_order(q)]
+        self._in_order[[names[timing.classes[name]] for name in in_order]] = True
 
     def __bool__(self) -> bool:
         return self._left.size > 0
 
-    def take(self, now: Micros, cost: PassCost, *, late_pending: bool) -> tuple[list[Asked], float]:
+    def take(self, now: Micros, cost: PassCost, *, late_pending: bool) -> tuple[list[Job], float]:
         """The next pass: queries with their instants in it, and how much work it is."""
         left, slope = self._left, cost.slope_us
         columns = self._columns
@@ -93,10 +92,7 @@ class Waiting:
         for a, start, end in zip(self._asked, self._offsets, self._offsets[1:]):
             here = taken[self._execution[start:end]]
             if here.any():
-                due = a.due
-                found.append(
-                    replace(a, due=Listed(due.instants[here], due.ran[here], due.number[here], due.runs))
-                )
+                found.append(a.only(here))
         return found, work
 
     def _with_earlier(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:

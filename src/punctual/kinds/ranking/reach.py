@@ -6,6 +6,7 @@ at the latest where the probabilities of the rows read add up to :func:`mass_rea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from punctual.kernel.world.rank_walk import EPS, enough_mass
 from punctual.kernel.world.synopsis import SPARED
 
-__all__ = ["SPARED", "mass_read", "share_of_walk"]
+__all__ = ["SPARED", "TailCut", "mass_read"]
 
 
 def mass_read(k: int, eps: float = EPS) -> float:
@@ -25,6 +26,11 @@ def mass_read(k: int, eps: float = EPS) -> float:
     return float(enough_mass(np.array([k]), log(eps))[0])
 
 
-def share_of_walk(k: int, eps: float) -> float:
-    """Which part of a walk is left when its tail is cut at eps."""
-    return mass_read(k, eps) / mass_read(k)
+@dataclass(frozen=True, slots=True)
+class TailCut:
+    """The walk for so many ranks ends at a looser eps, which is the setting: no probability moves by more."""
+
+    ranks: int
+
+    def work_left(self, setting: float) -> float:
+        return mass_read(self.ranks, setting) / mass_read(self.ranks)
