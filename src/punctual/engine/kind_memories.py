@@ -11,8 +11,6 @@ from punctual.engine.reduced import letter
 from punctual.kernel.window.panes import Answered
 from punctual.kinds import registry
 from punctual.kinds.job import Job
-from punctual.kinds.memory import KindMemory
-from punctual.plan.query import Body
 from punctual.plan.relation import Stream
 from punctual.store.store import Store
 
@@ -22,13 +20,11 @@ class KindMemories:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._memories: dict[type[Body], KindMemory] = {
-            kind.body: kind.memory(store.dead_letters) for kind in registry.KINDS
-        }
+        self._memories = {kind: kind.memory(store.dead_letters) for kind in registry.KINDS}
 
     def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
         """Take note of what the cells gave for a job."""
-        self._memories[type(job.query.body)].see(job, answered, streams)
+        self._memories[registry.kind_of(job.query)].see(job, answered, streams)
 
     def write(self, batch: int) -> dict[str, int]:
         """Make new dead letters durable, as letters of this batch; how many each stream has."""

@@ -37,10 +37,16 @@ def share_units(
     found = {query.name: step_of.get(query.name, query.cadence.us) for query, _needs in members}
     units = tuple(_unit(several, "" if sharing else several[0][0].name, found) for several in groups.values())
     place = {query.name: index for index, several in enumerate(groups.values()) for query, _needs in several}
-    readers = (
-        _reader(query, needs, place[query.name], units[place[query.name]], found[query.name])
-        for query, needs in members
-    )
+    served = [{_whatever_size(one): number for number, one in enumerate(unit.synopses)} for unit in units]
+    readers = []
+    for query, needs in members:
+        index = place[query.name]
+        uses = tuple(
+            Use(u.function, served[index][_whatever_size(u.synopsis)], u.parameters, _conditions(units[index], u.where))
+            for u in needs.uses
+        )
+        where = _conditions(units[index], needs.rows.where)
+        readers.append(Reader(query, index, found[query.name], where, uses, needs.walk))
     return SharedPlan(units, tuple(readers))
 
 
@@ -101,19 +107,6 @@ def _size(synopsis: UnitSynopsis) -> float:
     if not SYNOPSES[synopsis.kind].sized:
         return 0
     return float("inf") if synopsis.parameters[0] == EVERYTHING else synopsis.parameters[0] or 0
-
-
-def _place(unit: Unit, wanted: UnitSynopsis) -> int:
-    """Which synopsis of the unit serves this one."""
-    return [_whatever_size(one) for one in unit.synopses].index(_whatever_size(wanted))
-
-
-def _reader(query: Query, needs: Needs, index: int, unit: Unit, step: Micros) -> Reader:
-    uses = tuple(
-        Use(use.function, _place(unit, use.synopsis), use.parameters, _conditions(unit, use.where))
-        for use in needs.uses
-    )
-    return Reader(query, index, step, _conditions(unit, needs.rows.where), uses, needs.walk)
 
 
 def _conditions(unit: Unit, predicate: Predicate) -> Conditions:

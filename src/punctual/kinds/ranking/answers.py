@@ -12,7 +12,7 @@ from punctual.kinds.job import Job
 from punctual.kinds.ranking.displays import next_display
 from punctual.kinds.result import Result
 from punctual.plan.ranking import Ranking
-from punctual.ports.answers import GROUPS, STABLE
+from punctual.ports.answers import GROUPS
 
 
 def finish(job: Job, body: Ranking, answered: Answered) -> Result:
@@ -26,7 +26,7 @@ def finish(job: Job, body: Ranking, answered: Answered) -> Result:
     count = job.due.instants.size
     fields = {"semantics": pa.repeat(body.semantics, count), "rejected": _by_instant(job, answered, "rejected")}
     if body.margin:
-        fields |= {STABLE: pa.repeat(body.margin, count), "held": _by_instant(job, answered, "held")}
+        fields |= {"stable": pa.repeat(body.margin, count), "held": _by_instant(job, answered, "held")}
         if answered.keys:
             fields[GROUPS] = _groups(job, answered, rows)
     return Result(rows, _cut_errors(job, body), incomplete=incomplete, fields=fields)
