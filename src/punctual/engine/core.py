@@ -24,6 +24,7 @@ from punctual.engine.delivery import Delivered, Delivery
 from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.kind_memories import KindMemories
+from punctual.engine.last_answers import in_order
 from punctual.engine.memory import Memory
 from punctual.engine.progress import Progress, committed, end_of_input
 from punctual.engine.reading import Reading, Slices
@@ -35,7 +36,6 @@ from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
 from punctual.estimate.window_work import Rates
 from punctual.kinds.job import Job
-from punctual.kinds.registry import kind_of
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.runtime.backend import Backend, QueryTypes
@@ -123,7 +123,8 @@ class Core:
 
         An output that somebody else wrote is the one thing that can refuse it; nothing has changed then.
         """
-        self.delivery.claim([query.name for query in standing.catalog.queries.values()], _in_order(standing))
+        queries = standing.catalog.queries.values()
+        self.delivery.claim([query.name for query in queries], in_order(queries))
         running = self._memory is not None
         crowded = self._memory.crowding() if self._memory is not None else frozenset[str]()
         self._standing = standing
@@ -226,7 +227,7 @@ class Core:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
         newest = self.progress
         queries = self.standing.catalog.queries.values()
-        batch, delivered = self.delivery.open([query.name for query in queries], _in_order(self.standing))
+        batch, delivered = self.delivery.open([query.name for query in queries], in_order(queries))
         base = self.store.base()
         for manifest in self._manifests():
             for section in manifest.sections:
@@ -376,7 +377,7 @@ class Core:
             listed = {which: d.part(start, stop).listed() for which, d in {id(d): d for _r, d in ready}.items()}
             asked = [self._job(r, listed[id(d)], released) for r, d in ready if r.query.name not in failed]
             if delivered:
-                asked = [_without(job, delivered) for job in asked]
+                asked = [job.without(delivered.get(job.query.name)) for job in asked]
             timing = self.standing.timing
             asked = self._cuts.known(batch, [a for a in asked if a.due.instants.size])
             for some, work in self.answering.passes(asked, timing, released):
@@ -445,14 +446,3 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
-
-
-def _in_order(standing: Standing) -> frozenset[str]:
-    """Queries whose answers depend on the one before."""
-    return frozenset(query.name for query in standing.catalog.queries.values() if kind_of(query).in_order(query))
-
-
-def _without(job: Job, delivered: Delivered) -> Job:
-    """The same without the instants that were answered before."""
-    instants = job.due.instants
-    return job.only(~np.isin(instants, delivered.get(job.query.name, instants[:0])))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Query
 from punctual.ports.answers import AnswerBlock
 
 
@@ -19,6 +21,11 @@ class Last:
 
     position: int
     block: AnswerBlock
+
+
+def in_order(queries: Iterable[Query]) -> frozenset[str]:
+    """Names of the queries that are answered in order."""
+    return frozenset(query.name for query in queries if kind_of(query).in_order(query))
 
 
 class LastAnswers:

@@ -50,6 +50,10 @@ class Job:
         some = Listed(due.instants[which], due.ran[which], due.number[which], due.runs)
         return replace(self, due=some, released=released)
 
+    def without(self, instants: I64 | None) -> Job:
+        """The same without these instants, which were answered before."""
+        return self if instants is None else self.only(~np.isin(self.due.instants, instants))
+
     def kernel_reader(self) -> kernel.Reader:
         """What is asked of the cells; the knob's setting is the last parameter of every call."""
         setting = () if self.setting is None else (self.setting,)

@@ -14,7 +14,7 @@ from punctual.plan.query import Input, Query
 from punctual.sql.bind_cadence import bind_cadence, bind_range
 from punctual.sql.bind_from import BoundFrom, bind_from
 from punctual.sql.bind_rows import check_names
-from punctual.sql.body_binder import BodyBinder, BoundBody, binder_of
+from punctual.sql.body_binder import BodyBinder, BoundBody
 from punctual.sql.bound import CreateQuery
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation
@@ -36,7 +36,7 @@ def bind_query(
     select = syntax.select
     bound = bind_from(select, catalog, failed, problems)
     cadence = bind_cadence(select, bound, problems)
-    binder = binder_of(binders, select, bound)
+    binder = next((one for one in binders if one.claims(select, bound)), None)
     _refuse_clauses(select, bound, binder, problems)
     _refuse_other_selects(select, catalog, failed, problems)
     if bound.complete and not bound.streams:

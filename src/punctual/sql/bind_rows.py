@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from punctual.errors import BindError
 from punctual.plan.rows import GroupedRows, Join, Key
 from punctual.sql.bind_from import BoundFrom
@@ -18,21 +20,23 @@ from punctual.sql.statement import ItemSyntax, SelectSyntax
 
 def bind_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> tuple[GroupedRows, list[Pieces]]:
     """The rows in their groups, and the pieces of each key, by which answer expressions find it."""
+    rows = _filtered(select, bound, problems)
+    keys, pieces = _keys(select, bound.scope, problems)
+    return replace(rows, keys=keys), pieces
+
+
+def _filtered(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> GroupedRows:
+    """Joins and WHERE."""
     parts = conjuncts(select.where) if select.where is not None else []
     joins: tuple[Join, ...] = ()
     if bound.as_one:
         joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
-    where, conditions = bind_predicate(parts, bound.scope, problems)
-    keys, pieces = _keys(select, bound.scope, problems)
-    return GroupedRows(joins, where, conditions, keys), pieces
+    return GroupedRows(joins, *bind_predicate(parts, bound.scope, problems))
 
 
 def check_names(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
     """Look up the names of a SELECT that is refused anyway, so that its author sees all that is wrong with it."""
-    parts = conjuncts(select.where) if select.where is not None else []
-    if bound.as_one:
-        _joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
-    bind_predicate(parts, bound.scope, problems)
+    _filtered(select, bound, problems)
     aliases = {item.alias.text.lower() for item in select.items if item.alias is not None}
     later = [select.having, *(item.expression for item in select.order)]
     for expression in (*(item.expression for item in select.items), *select.groups, *later):

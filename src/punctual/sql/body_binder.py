@@ -6,7 +6,6 @@ binds the rest is handed in, so that nothing here knows which kinds there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,8 +40,3 @@ class BodyBinder(Protocol):
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         """The body, or None with everything wrong in ``problems``. Names mean nothing where FROM is not complete."""
         ...
-
-
-def binder_of(binders: Sequence[BodyBinder], select: SelectSyntax, bound: BoundFrom) -> BodyBinder | None:
-    """Who binds this SELECT; None where no kind answers it."""
-    return next((binder for binder in binders if binder.claims(select, bound)), None)
