@@ -20,18 +20,20 @@ from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmarks.engines import WarmBackend, prepared
 from punctual.clock import Micros
+from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked
+from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
-from punctual.schedule.due import Listed
 from punctual.share.class_plan import ClassPlan
 from punctual.share.class_plans import class_plans
 
@@ -59,9 +61,9 @@ class Metered:
         self.cpu = 0.0
         self._memory = memory
 
-    def answer(self, asked: Sequence[Asked]) -> Any:
+    def answer(self, jobs: Sequence[Job]) -> Any:
         began = process_time()
-        answered = self._memory.answer(asked)
+        answered = self._memory.answer(jobs)
         self.cpu = process_time() - began
         return answered
 
@@ -70,18 +72,16 @@ class StandsIn:
     """Stands in for ``answer`` of an engine's passes until it leaves."""
 
     def __init__(self, core: Core) -> None:
-        self._answering = core.answering
-        self._answer = core.answering.answer
+        self._answering = core._answering
+        self._answer = core._answering.answer
         self._answering.answer = self  # type: ignore[method-assign]
 
     def leave(self) -> None:
         """Watch no more, and let the engine go."""
         del self._answering.answer, self._answering, self._answer
 
-    def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        return self._answer(asked, memory, timing, released)
+    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+        return self._answer(jobs, memory, timing)
 
 
 class Watched(StandsIn):
@@ -92,18 +92,14 @@ class Watched(StandsIn):
         self.calls: list[Execution] = []
         self._one_by_one = one_by_one
 
-    def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        if not asked:
-            return [], []
+    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
-        for some in _executions(asked) if self._one_by_one else [asked]:
+        for some in _executions(jobs) if self._one_by_one else [jobs]:
             merges, began = _merges(memory), process_time()
-            blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing)  # type: ignore[arg-type]
             cpu = process_time() - began
-            assert not failed, failed
+            assert not answered.failed, answered.failed
             self.calls.append(
                 Execution(
                     max(int(one.due.instants[-1]) for one in some),
@@ -114,24 +110,28 @@ class Watched(StandsIn):
                     metered.cpu,
                 )
             )
-            for block in blocks:
+            for block in answered.blocks:
                 tables.setdefault(block.query, []).append(block.table)
-        return [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()], []
+        return AnsweredPass([AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()])
 
 
 def _merges(memory: Memory) -> int:
     return sum(panes.merges for panes in memory._panes.values())
 
 
-def _executions(asked: list[Asked]) -> Iterator[list[Asked]]:
+def only(job: Job, which: NDArray[np.bool_]) -> Job:
+    """The same job for some of its instants."""
+    some = {name: None if (one := getattr(job, name)) is None else one[which] for name in ("released", "late")}
+    return replace(job, due=job.due.only(which), **some)
+
+
+def _executions(jobs: list[Job]) -> Iterator[list[Job]]:
     """The queries that one run answers at one instant, by instant."""
-    found: dict[tuple[Micros, str], list[Asked]] = {}
-    for one in asked:
+    found: dict[tuple[Micros, str], list[Job]] = {}
+    for one in jobs:
         due = one.due
-        for place, (at, ran) in enumerate(zip(due.instants.tolist(), due.ran.tolist())):
-            cut = slice(place, place + 1)
-            alone = replace(one, due=Listed(due.instants[cut], due.ran[cut], due.number[cut], due.runs))
-            found.setdefault((at, due.runs[ran].label), []).append(alone)
+        for at, ran in zip(due.instants.tolist(), due.ran.tolist()):
+            found.setdefault((at, due.runs[ran].label), []).append(only(one, due.instants == at))
     for which in sorted(found):
         yield found[which]
 
@@ -161,10 +161,9 @@ class Run:
 @contextmanager
 def _opened(backend: WarmBackend, program: str, *, one_by_one: bool) -> Iterator[tuple[Engine, Run]]:
     with prepared(backend, program, files_per_tick=1) as (engine, sink):
-        core = engine._core
-        assert core is not None
-        scan = core.options.window_merge == "scan"
-        (plan,) = class_plans(core.standing.plan, core.options.cadence, scan=scan)
+        core = engine._opened().core
+        scan = core.programs.options.window_merge == "scan"
+        (plan,) = class_plans(core.programs.running.plan, core.programs.options.cadence, scan=scan)
         yield engine, Run(plan, Watched(core, one_by_one=one_by_one), sink)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,9 +24,8 @@ from benchmarks.engines import WarmBackend, warm
 from benchmarks.report import Goal, Picture, Result
 from punctual.clock import SECOND, iso
 from punctual.engine.engine import Engine
+from punctual.kinds.program import compile_program, share
 from punctual.share.class_plans import class_plans
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 START = 1_700_000_000 * SECOND
 STALLS_S = (5, 10, 20, 40)
@@ -99,9 +99,8 @@ def stalled(
     ):
         engine.sql(text)
         engine.open()
-        core = engine._core
-        assert core is not None
-        core.answering.late_pending = late_pending
+        loop = engine._opened()
+        loop.state = replace(loop.state, rules=replace(loop.state.rules, late_pending=late_pending))
         times = [iso(START + second * SECOND) for second in range(20 + stall_s)]
         rows = [(at, chance.randrange(60), chance.randrange(100)) for at in times]
         for begin in range(0, 20, 5):

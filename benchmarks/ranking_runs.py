@@ -23,17 +23,17 @@ from typing import Literal
 import pyarrow as pa
 from tests.inprocess.backend import InProcess
 
-from benchmarks.executions import Execution, Metered, StandsIn
+from benchmarks.executions import Execution, Metered, StandsIn, only
 from punctual.clock import Micros
+from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked
+from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime.backend import Backend
-from punctual.schedule.due import Listed
 from punctual.share.class_plan import ClassPlan
 from punctual.share.class_plans import class_plans
 
@@ -85,39 +85,36 @@ class _Watched(StandsIn):
         self._ran = ran
         self._cut = cut
 
-    def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
+    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
-        for some in cut_into(asked, self._cut if self.measuring else "not at all"):
+        for some in cut_into(jobs, self._cut if self.measuring else "not at all"):
             began = process_time()
-            blocks, failed = self._answer(some, metered, timing, released)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing)  # type: ignore[arg-type]
             cpu = process_time() - began
-            assert not failed, failed
+            assert not answered.failed, answered.failed
             if self.measuring:
                 queries = tuple(one.reader.query.name for one in some)
                 last = max(int(one.due.instants[-1]) for one in some)
                 answers = sum(one.due.instants.size for one in some)
-                ranks = max((one.reader.query.top.ranks for one in some if one.reader.query.top), default=0)
+                ranks = max((one.reader.walk.steps for one in some if one.reader.walk), default=0)
                 self._ran.calls.append(Execution(last, queries, answers, ranks, cpu, metered.cpu))
-            for block in blocks:
+            for block in answered.blocks:
                 tables.setdefault(block.query, []).append(block.table)
-        return [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()], []
+        return AnsweredPass([AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()])
 
 
-def cut_into(asked: list[Asked], cut: Cut) -> Iterator[list[Asked]]:
+def cut_into(jobs: list[Job], cut: Cut) -> Iterator[list[Job]]:
     """A pass in calls, in the order of time."""
     if cut == "not at all":
-        yield from [asked] if asked else []
+        yield from [jobs] if jobs else []
         return
-    found: dict[tuple[Micros, str], list[Asked]] = {}
-    for one in asked:
+    found: dict[tuple[Micros, str], list[Job]] = {}
+    for one in jobs:
         due = one.due
-        for place, (at, ran) in enumerate(zip(due.instants.tolist(), due.ran.tolist())):
-            some = slice(place, place + 1)
-            alone = replace(one, due=Listed(due.instants[some], due.ran[some], due.number[some], due.runs))
-            found.setdefault((at, due.runs[ran].label if cut == "one by one" else ""), []).append(alone)
+        for at, ran in zip(due.instants.tolist(), due.ran.tolist()):
+            which = at, due.runs[ran].label if cut == "one by one" else ""
+            found.setdefault(which, []).append(only(one, due.instants == at))
     for which in sorted(found):
         yield found[which]
 
@@ -142,12 +139,11 @@ def _opened(backend: Backend, program: str, cut: Cut) -> Iterator[tuple[Engine, 
     with engine:
         engine.sql(program)
         engine.open()
-        core = engine._core
-        assert core is not None
-        ran = Ran(class_plans(core.standing.plan, core.options.cadence, scan=False), sink)
+        core = engine._opened().core
+        ran = Ran(class_plans(core.programs.running.plan, core.programs.options.cadence, scan=False), sink)
         watched = _Watched(core, ran, cut)
         yield engine, ran, watched
-        ran.kept = kept_rows(core.memory)
+        ran.kept = kept_rows(core.held.memory)
         watched.leave()
 
 

@@ -16,12 +16,12 @@ from benchmarks.executions import StandsIn
 from benchmarks.topk_workloads import RANGE_S, Workload
 from benchmarks.workload import EPOCH_US
 from punctual.clock import SECOND, ManualClock, Micros
+from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked
-from punctual.ports.answers import AnswerBlock
+from punctual.kinds.job import Job
 from punctual.runtime.backend import Backend
 
 
@@ -34,15 +34,11 @@ class _Spending(StandsIn):
         self._clock = clock
         self._factor = factor
 
-    def __call__(
-        self, asked: list[Asked], memory: Memory, timing: Timing, released: Micros
-    ) -> tuple[list[AnswerBlock], list[tuple[str, str]]]:
-        if not asked:
-            return [], []
+    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
         began = process_time()
-        found = self._answer(asked, memory, timing, released)
+        found = self._answer(jobs, memory, timing)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)
-        for one in asked:
+        for one in jobs:
             self.ends.setdefault(one.reader.query.name, []).extend([self._clock.at] * one.due.instants.size)
         return found
 
@@ -57,8 +53,7 @@ def live_latency(backend: Backend, workload: Workload, cadence: str, factor: flo
     with engine:
         engine.sql(workload.program(cadence))
         engine.open()
-        core = engine._core
-        assert core is not None
+        core = engine._opened().core
         read = RANGE_S
         clock.at += RANGE_S * SECOND
         for stream, some in workload.by_stream(rows.slice(0, read * a_second)).items():

@@ -22,8 +22,11 @@ MAY: dict[str, set[str]] = {
     "ports": set(),
     "store": {"ports"},
     "runtime": {"plan", "kernel", "ports"},
-    "engine": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "store", "runtime"},
-    "explain": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "runtime"},
+    "kinds": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "runtime"},
+    "engine": {
+        "sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "store", "runtime", "kinds",
+    },
+    "explain": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "runtime", "kinds"},
     "cli": {"engine", "explain", "catalog", "ports"},
     "web": {"engine"},
 }

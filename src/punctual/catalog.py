@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from punctual.plan.query import WindowQuery
+from punctual.plan.query import Query
 from punctual.plan.relation import Stream, Table
 
 
@@ -16,7 +16,7 @@ class Catalog:
 
     streams: Mapping[str, Stream] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
-    queries: Mapping[str, WindowQuery] = field(default_factory=lambda: MappingProxyType({}))
+    queries: Mapping[str, Query] = field(default_factory=lambda: MappingProxyType({}))
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def with_stream(self, stream: Stream) -> Catalog:
@@ -25,7 +25,7 @@ class Catalog:
     def with_table(self, table: Table) -> Catalog:
         return replace(self, tables=MappingProxyType({**self.tables, table.name.lower(): table}))
 
-    def with_query(self, query: WindowQuery) -> Catalog:
+    def with_query(self, query: Query) -> Catalog:
         return replace(self, queries=MappingProxyType({**self.queries, query.name.lower(): query}))
 
     def with_option(self, name: str, value: str) -> Catalog:

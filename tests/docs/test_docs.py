@@ -18,8 +18,8 @@ import pytest
 from punctual.clock import span_text
 from punctual.config import Options
 from punctual.explain.look import look_at
+from punctual.kinds.program import compile_program
 from punctual.schedule.epochs import Epoch
-from punctual.sql.program import compile_program
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")])

@@ -9,7 +9,8 @@ import pytest
 
 from punctual.catalog import Catalog
 from punctual.engine import engine
-from punctual.sql.program import Program, compile_program
+from punctual.kinds.program import compile_program
+from punctual.sql.program import Program
 from tests.cqt.accept import main as accept
 from tests.cqt.case import Case, read_cases
 from tests.cqt.judged import play_reference

@@ -14,9 +14,8 @@ from punctual.config import CadenceMethod
 from punctual.engine.engine import Engine
 from punctual.explain.schedule import Schedule
 from punctual.kernel.world import together
+from punctual.kinds.program import compile_program, share
 from punctual.share.classes import sharing_classes
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 from tests.engine.test_topk import START, STREAM, close, drawn, gathered, in_window, ranked
 from tests.inprocess.backend import InProcess
 from tests.oracles import worlds
@@ -82,7 +81,7 @@ def test_a_class_is_one_window_one_filter_and_one_score() -> None:
     }
     compiled = compile_program(program(queries), Catalog(), base=".")
     classes = {
-        frozenset(member.query for member in one.members): {member.query: member.ranks for member in one.members}
+        frozenset(member.query for member in one.members): {member.query: member.steps for member in one.members}
         for one in sharing_classes(share(compiled.catalog.queries.values()))
     }
     together_at_4 = {"a": 1, "other_columns": 3, "other_semantics": 3, "closed_form": 1, "keys": 3}

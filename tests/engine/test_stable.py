@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine.displayed import _codes
 from punctual.engine.engine import Engine
 from punctual.explain.sharing import explain_query
-from punctual.sql.program import compile_program
+from punctual.kinds.program import compile_program
+from punctual.kinds.ranking.displays import _codes
 from punctual.store.records import RecordLog
 from tests.engine.test_topk import START, STREAM, WAYS, Row, drawn, gathered, ranked
 from tests.inprocess.backend import InProcess

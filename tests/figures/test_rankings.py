@@ -18,7 +18,7 @@ from benchmarks.workload import EPOCH_US
 
 from punctual.catalog import Catalog
 from punctual.clock import SECOND
-from punctual.sql.program import compile_program
+from punctual.kinds.program import compile_program
 from tests.oracles import worlds
 
 SMALL = Workload("synthetic", rows=100, x=3, largest=4)

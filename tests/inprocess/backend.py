@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.rows import Join
 from punctual.ports.feeds.slices import FileSlice
-from punctual.runtime.backend import Judged, Question, SliceWork, Tick
+from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
 from punctual.runtime.lower import Branch, branch_sql
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.reduce import OUTPUT, Reduce
@@ -45,9 +45,9 @@ class InProcess:
         self._duck = connect()
 
     def judge(
-        self, relations: Sequence[Declared], queries: Sequence[WindowQuery], known: Sequence[Stream | Table]
+        self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> Judged:
-        return judge(self._duck, relations, queries, known)
+        return judge(self._duck, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
         batches: list[pa.RecordBatch] = []

@@ -7,60 +7,64 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from punctual.plan.query import Aggregate, WindowQuery
+from punctual.plan.aggregates import Aggregate
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Judged, QueryTypes
-from punctual.runtime.type_rules import refusals
+from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
 from tests.reference.duck import duck_text, types_of
 
 TIME = pa.timestamp("us", tz="UTC")
-TYPES: dict[tuple[WindowQuery, Stream | Table, tuple[Stream | Table, ...]], QueryTypes] = {}
+TYPES: dict[tuple[TypeRequest, Stream | Table, tuple[Stream | Table, ...]], QueryTypes] = {}
 """What was judged before: a program that is resumed at every step is judged again each time."""
 
 
 def judge(
     connection: duckdb.DuckDBPyConnection,
     relations: Sequence[Declared],
-    queries: Sequence[WindowQuery],
+    requests: Sequence[TypeRequest],
     known: Sequence[Stream | Table],
 ) -> Judged:
-    """The types of all queries, and what does not fit them; what else is wrong is raised as DuckDB says it."""
+    """The types of all requests; what is wrong is raised as DuckDB says it."""
     every = {r.name.lower(): r for r in (*known, *(d.relation for d in relations))}
     found = {}
-    for query in queries:
-        tables = tuple(every[join.table.lower()] for join in query.joins)
-        known_types = TYPES.get((query, every[query.stream.lower()], tables))
+    for request in requests:
+        tables = tuple(every[join.table.lower()] for join in request.rows.joins)
+        stream = every[request.query.streams[0].lower()]
+        known_types = TYPES.get((request, stream, tables))
         if known_types is None:
-            known_types = _types(connection, query, every[query.stream.lower()], tables)
-            TYPES[query, every[query.stream.lower()], tables] = known_types
-        found[query.name] = known_types
-    return Judged(found, tuple(error for query in queries for error in refusals(query, found[query.name])))
+            known_types = _types(connection, request, stream, tables)
+            TYPES[request, stream, tables] = known_types
+        found[request.query.name] = known_types
+    return Judged(found, ())
 
 
 def _types(
-    connection: duckdb.DuckDBPyConnection, query: WindowQuery, stream: Stream | Table, tables: Sequence[Stream | Table]
+    connection: duckdb.DuckDBPyConnection,
+    request: TypeRequest,
+    stream: Stream | Table,
+    tables: Sequence[Stream | Table],
 ) -> QueryTypes:
+    query = request.query
     rows = _frame(stream, "")
-    if query.united:
+    if len(query.streams) > 1:
         meanings = ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in MEANINGS.items())
         rows = f"SELECT *, {meanings} FROM ({rows}) AS united"
-    for number, (join, joined) in enumerate(zip(query.joins, tables)):
+    for number, (join, joined) in enumerate(zip(request.rows.joins, tables)):
         table = _frame(joined, f"{join.alias}.")
         rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({table}) AS j{number}"
-    keys = _described(connection, [key.row for key in query.keys], rows)
-    written = [a.argument for a in query.aggregates if a.argument is not None]
+    keys = _described(connection, [key.row for key in request.rows.keys], rows)
+    written = [a.argument for a in request.aggregates if a.argument is not None]
     of = iter(_described(connection, written, rows))
-    arguments = tuple(next(of) if a.argument is not None else None for a in query.aggregates)
-    aggregates = tuple(result_type(a, t) for a, t in zip(query.aggregates, arguments))
+    arguments = tuple(next(of) if a.argument is not None else None for a in request.aggregates)
+    aggregates = tuple(result_type(a, t) for a, t in zip(request.aggregates, arguments))
     names = [*(f"k{i}" for i in range(len(keys))), *(f"a{i}" for i in range(len(aggregates))), "at"]
     answer = pa.table({n: pa.nulls(0, t) for n, t in zip(names, (*keys, *aggregates, TIME))})
     connection.register("_answer_types", answer)
     over = "SELECT * FROM _answer_types"
     outputs = _described(connection, [o.expression for o in query.outputs], over)
     order = _described(connection, [o.expression for o in query.order], over)
-    conditions = _described(connection, [condition.row for condition in query.row_conditions], rows)
-    having = _described(connection, [query.having], over)[0] if query.having is not None else None
+    conditions = _described(connection, [condition.row for condition in request.conditions], rows)
+    having = _described(connection, [request.having], over)[0] if request.having is not None else None
     return QueryTypes(
         tuple(keys), aggregates, tuple(outputs), tuple(order), arguments, tuple(conditions), having
     )
@@ -89,7 +93,7 @@ def result_type(aggregate: Aggregate, argument: pa.DataType | None) -> pa.DataTy
     Decimal128Type(decimal128(20, 2))
     """
     match aggregate.function:
-        case "top":
+        case "collect_list":
             assert argument is not None
             return pa.list_(argument)
         case "count" | "count_if" | "approx_count_distinct":

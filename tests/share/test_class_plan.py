@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from punctual.clock import SECOND
 from punctual.config import CadenceMethod
 from punctual.estimate.window_work import Work
+from punctual.kinds.program import compile_program, share
 from punctual.share.cadence import METHODS
 from punctual.share.cadence.planning import SEPARATE
 from punctual.share.class_plan import ClassPlan, plan_class
 from punctual.share.class_plans import class_plans
 from punctual.share.classes import Member, SharingClass
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 MINUTE = 60 * SECOND
 JOINT = [method for method in METHODS if method not in SEPARATE]

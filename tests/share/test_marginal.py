@@ -8,10 +8,9 @@ from fractions import Fraction
 import pytest
 
 from punctual.config import CadenceMethod
+from punctual.kinds.program import compile_program, share
 from punctual.share.class_plans import class_plans, operator_of
 from punctual.share.marginal import Ride, Rides
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 STREAM = "CREATE STREAM s (t TIMESTAMP EVENT TIME, a INT, k INT) FROM FEED;\n"
 Shape = dict[str, tuple[int, int, str]]

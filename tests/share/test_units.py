@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from punctual.kinds.program import compile_program, share
 from punctual.plan.shared import SharedPlan
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP EVENT TIME, k STRING, g INT, x DOUBLE, y INT) FROM FEED;"
 

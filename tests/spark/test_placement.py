@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from punctual.engine import core, memory
+from punctual.engine import engine as engines
+from punctual.engine import memory
 from punctual.engine.engine import Engine
 from tests.spark.command import lines
 
@@ -97,7 +98,7 @@ def test_cluster_gives_the_same_bytes(tmp_path: Path, expected: dict[str, str]) 
 def test_compaction_changes_nothing(
     tmp_path: Path, expected: dict[str, str], placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "BATCHES_A_BASE", 3)
+    monkeypatch.setattr(engines, "BATCHES_PER_BASE", 3)
     play = Play(tmp_path, placement, placement, restarts=(2, 3, 7))
     assert len(list((play.state / "base").glob("*.json"))) == 1
     assert play.answers == expected
@@ -107,7 +108,7 @@ def test_a_crowded_unit_moves_to_the_shards(
     tmp_path: Path, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where cells live is looked at when batches are compacted; a unit with few cells stays on the driver."""
-    monkeypatch.setattr(core, "BATCHES_A_BASE", 2)
+    monkeypatch.setattr(engines, "BATCHES_PER_BASE", 2)
     monkeypatch.setattr(memory, "MANY_CELLS", 60)
     play = Play(tmp_path, "auto", "auto", restarts=(5,))
     assert play.in_shards[0] is False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from punctual.errors import ProgramErrors, PunctualError
-from punctual.plan.query import WindowQuery
-from punctual.sql.program import Program, compile_program
+from punctual.kinds.program import compile_program
+from punctual.plan.aggregates import Aggregates
+from punctual.plan.query import Query
+from punctual.sql.program import Program
 
 BASE = "/programs"
 SPEED = """
@@ -33,9 +35,15 @@ def compiled(text: str) -> Program:
     return compile_program(text, base=BASE)
 
 
-def query(body: str) -> WindowQuery:
+def query(body: str) -> Query:
     """The query of a SELECT over the declarations above."""
     return compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries["q"]
+
+
+def body_of(query: Query) -> Aggregates:
+    """The body of a query that has aggregates."""
+    assert isinstance(query.body, Aggregates)
+    return query.body
 
 
 def errors(text: str) -> list[PunctualError]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from punctual.errors import Span
-from punctual.plan.query import Aggregate, Comparison, Join, Predicate
-from punctual.sql.program import compile_program
-from tests.sql.programs import DECLARED, compiled, found, query
+from punctual.kinds.program import compile_program
+from punctual.plan.aggregates import Aggregate
+from punctual.plan.rows import Comparison, Join, Predicate
+from tests.sql.programs import DECLARED, body_of, compiled, found, query
 
 FROM = "FROM speed [RANGE 1 MINUTE] AS s"
 PERIOD = "PERIOD 1 MINUTE"
 
 
 def calls(body: str) -> list[tuple[str, str | None]]:
-    return [(a.function, a.argument) for a in query(body).aggregates]
+    return [(a.function, a.argument) for a in body_of(query(body)).calls]
 
 
 def test_a_query_with_everything() -> None:
@@ -24,18 +25,18 @@ def test_a_query_with_everything() -> None:
         "GROUP BY lane, lanes.name, upper(lanes.city) HAVING mean > 3 AND count(*) > 1 "
         f"ORDER BY mean DESC, 1, others NULLS LAST LIMIT 5 {PERIOD}"
     )
-    assert [key.row for key in bound.keys] == ["`lane`", "`lanes.name`", "upper(`lanes.city`)"]
+    assert [key.row for key in body_of(bound).rows.keys] == ["`lane`", "`lanes.name`", "upper(`lanes.city`)"]
     assert [(o.name, o.expression, o.reference) for o in bound.outputs] == [
         ("lane", "`k0`", "k0"), ("name", "`k1`", "k1"), ("mean", "`a0`", "a0"), ("others", "`a1` - 1", None),
         ("upper(lanes.city) || '!'", "`k2` || '!'", None),
     ]
-    assert bound.joins == (Join("lanes", "lanes", "inner", (("`lane`", "id"),)),)
+    assert body_of(bound).rows.joins == (Join("lanes", "lanes", "inner", (("`lane`", "id"),)),)
     where = Predicate(("(`sensor` like 'a%' or `lane` in (1, 2))",), (Comparison("`kmh`", ">", (50.0,)),))
-    assert bound.where == where
-    assert [(a.function, a.argument, a.where) for a in bound.aggregates] == [
+    assert body_of(bound).rows.where == where
+    assert [(a.function, a.argument, a.where) for a in body_of(bound).calls] == [
         ("avg", "`kmh`", where), ("count", None, where),
     ]
-    assert bound.having == "`a0` > 3 and `a1` > 1"
+    assert body_of(bound).having == "`a0` > 3 and `a1` > 1"
     assert [(o.expression, o.ascending, o.nulls_first) for o in bound.order] == [
         ("`a0`", False, False), ("`k0`", True, True), ("(`a1` - 1)", True, False),
     ]
@@ -51,9 +52,9 @@ def test_spans_point_into_the_program() -> None:
         return text[span.start : span.end]
 
     assert [at(o.span) for o in bound.outputs] == ["lane", "max(kmh + 1)"]
-    assert [at(a.span) for a in bound.aggregates] == ["max(kmh + 1)", "max(lane)"]
-    assert at(bound.keys[0].span) == "lane"
-    assert at(bound.having_span) == "max(lane) > 1"
+    assert [at(a.span) for a in body_of(bound).calls] == ["max(kmh + 1)", "max(lane)"]
+    assert at(body_of(bound).rows.keys[0].span) == "lane"
+    assert at(body_of(bound).having_span) == "max(lane) > 1"
     assert at(bound.span) == bound.text
     assert bound.text.startswith("CREATE QUERY q AS")
 
@@ -70,9 +71,9 @@ def test_filters_join_where() -> None:
     )
     below, lane = Comparison("`kmh`", "<", (3.0,)), Comparison("`lane`", ">", (2,))
     upper = Comparison("CAST((upper(`sensor`) = 'X') AS INT)", "=", (1,))
-    assert bound.where == Predicate(("abs(`lane`) = 1",), (below,))
-    assert [set(a.where.comparisons) for a in bound.aggregates] == [{below, lane, upper}, {below, lane}]
-    assert {a.where.opaque for a in bound.aggregates} == {("abs(`lane`) = 1",)}
+    assert body_of(bound).rows.where == Predicate(("abs(`lane`) = 1",), (below,))
+    assert [set(a.where.comparisons) for a in body_of(bound).calls] == [{below, lane, upper}, {below, lane}]
+    assert {a.where.opaque for a in body_of(bound).calls} == {("abs(`lane`) = 1",)}
 
 
 @pytest.mark.parametrize(("call", "aggregate"), [
@@ -99,7 +100,7 @@ def test_filters_join_where() -> None:
     ("count('x')", Aggregate("count", None)),
 ])
 def test_aggregates(call: str, aggregate: Aggregate) -> None:
-    bound = query(f"SELECT {call} {FROM} {PERIOD}").aggregates[0]
+    (bound,) = body_of(query(f"SELECT {call} {FROM} {PERIOD}")).calls
     assert Aggregate(
         bound.function, bound.argument, bound.parameters, bound.distinct, bound.ignore_nulls
     ) == aggregate
@@ -124,17 +125,17 @@ def test_aggregates(call: str, aggregate: Aggregate) -> None:
 ])
 def test_groups(select: str, groups: str, keys: list[str], outputs: list[str]) -> None:
     bound = query(f"SELECT {select} {FROM} GROUP BY {groups} {PERIOD}")
-    assert [key.row for key in bound.keys] == keys
+    assert [key.row for key in body_of(bound).rows.keys] == keys
     assert [output.expression for output in bound.outputs] == outputs
 
 
 def test_names_in_having_and_order_follow_spark() -> None:
     """HAVING takes a grouped column before an alias, ORDER BY an alias before a column."""
     bound = query(f"SELECT max(kmh) AS lane {FROM} GROUP BY lane HAVING lane > 1 ORDER BY lane {PERIOD}")
-    assert bound.having == "`k0` > 1"
+    assert body_of(bound).having == "`k0` > 1"
     assert bound.order[0].expression == "`a0`"
     bound = query(f"SELECT max(kmh) AS sensor {FROM} GROUP BY lane HAVING sensor > 1 ORDER BY s.lane {PERIOD}")
-    assert bound.having == "`a0` > 1"
+    assert body_of(bound).having == "`a0` > 1"
     assert bound.order[0].expression == "`k0`"
 
 
@@ -158,8 +159,8 @@ def test_names_in_having_and_order_follow_spark() -> None:
 ])
 def test_joins(sources: str, joins: list[tuple[object, ...]], opaque: tuple[str, ...]) -> None:
     bound = query(f"SELECT count(*) {sources} {PERIOD}")
-    assert [(j.table, j.alias, j.how, j.on) for j in bound.joins] == joins
-    assert bound.where == Predicate(opaque)
+    assert [(j.table, j.alias, j.how, j.on) for j in body_of(bound).rows.joins] == joins
+    assert body_of(bound).rows.where == Predicate(opaque)
 
 
 def test_nothing_half_registers() -> None:

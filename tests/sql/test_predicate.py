@@ -11,8 +11,8 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
-from punctual.plan.query import Comparison
-from tests.sql.programs import query
+from punctual.plan.rows import Comparison
+from tests.sql.programs import body_of, query
 
 VALUES: dict[str, tuple[str, list[object]]] = {
     "lane": ("INT", [None, -3, -2, -1, 0, 1, 2, 3, 2**31 - 1, -(2**31)]),
@@ -55,7 +55,7 @@ def holds(comparison: Comparison, row: dict[str, object]) -> bool:
 
 @pytest.mark.parametrize("condition", KERNEL)
 def test_the_kernel_keeps_the_rows_that_sql_keeps(condition: str) -> None:
-    where = query(f"SELECT count(*) FROM speed [NOW] AS s WHERE {condition} PERIOD 1 MINUTE").where
+    where = body_of(query(f"SELECT count(*) FROM speed [NOW] AS s WHERE {condition} PERIOD 1 MINUTE")).rows.where
     assert where.opaque == ()
     (column,) = {comparison.column.strip("`") for comparison in where.comparisons}
     sql_type, values = VALUES[column]
@@ -70,12 +70,13 @@ def test_the_kernel_keeps_the_rows_that_sql_keeps(condition: str) -> None:
 
 @pytest.mark.parametrize("condition", OPAQUE)
 def test_what_the_kernel_cannot_judge_stays_opaque(condition: str) -> None:
-    where = query(f"SELECT count(*) FROM speed [NOW] AS s WHERE {condition} PERIOD 1 MINUTE").where
+    where = body_of(query(f"SELECT count(*) FROM speed [NOW] AS s WHERE {condition} PERIOD 1 MINUTE")).rows.where
     assert (len(where.opaque), where.comparisons) == (1, ())
 
 
 def test_types_of_constants_follow_the_column() -> None:
-    where = query("SELECT count(*) FROM speed [NOW] WHERE kmh > 3 AND lane > 3 AND lane = 2.5 PERIOD 1 MINUTE").where
+    found = query("SELECT count(*) FROM speed [NOW] WHERE kmh > 3 AND lane > 3 AND lane = 2.5 PERIOD 1 MINUTE")
+    where = body_of(found).rows.where
     assert set(where.comparisons) == {
         Comparison("`kmh`", ">", (3.0,)), Comparison("`lane`", ">", (3,)), Comparison("`lane`", "in", ()),
     }
@@ -88,10 +89,11 @@ def test_two_ways_to_write_a_condition_are_one() -> None:
     start = "SELECT count(*) FROM speed [NOW] PERIOD 1 MINUTE WHERE"
     one = query(f"{start} lane IN (2, 1) AND abs( LANE ) > 1 AND kmh > 5")
     two = query(f"{start} 5 < kmh AND (Abs(lane) > 1 AND lane in (1,2,1))")
-    assert one.where == two.where
+    assert body_of(one).rows.where == body_of(two).rows.where
 
 
 def test_columns_of_tables_are_compared_too() -> None:
-    where = query("SELECT count(*) FROM speed [NOW] LEFT JOIN lanes l ON lane = id WHERE l.name = 'x' AND id < 3 "
-                  "PERIOD 1 MINUTE").where
+    where = body_of(query(
+        "SELECT count(*) FROM speed [NOW] LEFT JOIN lanes l ON lane = id WHERE l.name = 'x' AND id < 3 PERIOD 1 MINUTE"
+    )).rows.where
     assert set(where.comparisons) == {Comparison("`l.name`", "=", ("x",)), Comparison("`l.id`", "<", (3,))}

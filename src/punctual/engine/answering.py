@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from punctual.clock import Clock, Micros
-from punctual.engine.broken_rules import BrokenRules
+from punctual.engine.answer_blocks import answer_blocks
 from punctual.engine.cadences import Timing
-from punctual.engine.displayed import Displayed
+from punctual.engine.failing_clause import explain_stop, first_failing
 from punctual.engine.isolate import reason
+from punctual.engine.kind_memories import KindMemories
+from punctual.engine.last_answers import LastAnswers
 from punctual.engine.memory import Memory
-from punctual.engine.passes import Asked, apart, finish
-from punctual.engine.places import explain_stop, first_failing
 from punctual.kernel.window.panes import Answered
+from punctual.kinds.clause import Clause
+from punctual.kinds.job import Job
+from punctual.kinds.registry import kind_of
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
@@ -36,45 +39,44 @@ class Answering:
     """Answers what is due. ``timed`` says whether time counts: not in a replay at full speed."""
 
     def __init__(
-        self, backend: Backend, clock: Clock, displayed: Displayed, broken: BrokenRules, *, timed: bool
+        self, backend: Backend, clock: Clock, last: LastAnswers, memories: KindMemories, *, timed: bool
     ) -> None:
         self._backend = backend
         self._clock = clock
-        self._displayed = displayed
-        self._broken = broken
+        self._last = last
+        self._memories = memories
         self._timed = timed
 
-    def answer(self, asked: list[Asked], memory: Memory, timing: Timing) -> AnsweredPass:
-        """The answers of a pass, one call of the kernel a unit and one of Catalyst."""
-        results, spent = memory.answer(asked)
-        for one, result in zip(asked, results):
-            self._broken.see(one, result, memory.streams)
+    def answer(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+        """The answers of a pass: one call of the kernel per unit, and one of Catalyst."""
+        answered, spent = memory.answer(jobs)
+        for job, result in zip(jobs, answered):
+            self._memories.see(job, result, memory.streams)
         began = self._clock.monotonic()
-        answered = [self._displayed.next(one, result) for one, result in zip(asked, results)]
+        jobs = [replace(job, last=self._last.of(job.query.name)) for job in jobs]
         try:
-            blocks = finish(asked, answered, self._backend.evaluate, self._clock.now)
+            blocks = answer_blocks(jobs, answered, self._backend.evaluate, self._clock.now)
         except Exception:
             if not self._backend.alive():
                 raise
-            return self._one_by_one(asked, answered)
+            return self._one_by_one(jobs, answered)
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
-            costs = tuple(_class_costs(asked, timing, spent, self._clock.monotonic() - began))
+            costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
         return AnsweredPass(blocks, costs=costs)
 
-    def _one_by_one(self, asked: Sequence[Asked], answered: Sequence[Answered]) -> AnsweredPass:
+    def _one_by_one(self, jobs: Sequence[Job], answered: Sequence[Answered]) -> AnsweredPass:
         """Some query's expressions fail: answer each by itself, and name those that fail."""
         blocks: list[AnswerBlock] = []
         failed: list[tuple[str, str]] = []
-        for one, result in zip(asked, answered):
+        for job, result in zip(jobs, answered):
             try:
-                blocks += finish([one], [result], self._backend.evaluate, self._clock.now)
+                blocks += answer_blocks([job], [result], self._backend.evaluate, self._clock.now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise
-                query = one.reader.query
-                place = first_failing(apart(one, result), self._evaluation_fails)
-                failed.append((query.name, explain_stop(query, place, reason(problem))))
+                clause = first_failing(_singly(job, result), self._evaluation_fails)
+                failed.append((job.query.name, explain_stop(job.query, clause, reason(problem))))
         return AnsweredPass(blocks, tuple(failed))
 
     def _evaluation_fails(self, question: Question) -> Exception | None:
@@ -88,25 +90,25 @@ class Answering:
 
 
 def _class_costs(
-    asked: Sequence[Asked], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros
+    jobs: Sequence[Job], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros
 ) -> list[ClassCost]:
     """The kernel's time of every unit, and its part of the time for finishing, put to its classes' account.
 
     Units in shards are answered by one job, which says nothing about each of them.
     """
-    asked = [one for one in asked if one.reader.unit in spent]
-    total = sum(one.due.instants.size for one in asked)
+    jobs = [job for job in jobs if job.reader.unit in spent]
+    total = sum(job.due.instants.size for job in jobs)
     if not 0 < total <= MAX_INSTANTS_LEARNED:
         return []
     dearest: dict[tuple[int, str, int], Fraction] = {}
     answers: dict[int, int] = {}
     classes: dict[int, set[str]] = {}
-    for one in asked:
-        unit, name = one.reader.unit, one.reader.query.name
+    for job in jobs:
+        unit, name = job.reader.unit, job.query.name
         identity = timing.classes[name]
         classes.setdefault(unit, set()).add(identity)
-        answers[unit] = answers.get(unit, 0) + one.due.instants.size
-        for at in one.due.instants.tolist():
+        answers[unit] = answers.get(unit, 0) + job.due.instants.size
+        for at in job.due.instants.tolist():
             which = (unit, identity, at)
             dearest[which] = max(dearest.get(which, Fraction(0)), timing.works[name].shared)
     merges: dict[int, Fraction] = {}
@@ -117,3 +119,13 @@ def _class_costs(
         for unit, count in answers.items()
         for identity in classes[unit]
     ]
+
+
+def _singly(job: Job, answered: Answered) -> list[tuple[Clause, Question]]:
+    """What Catalyst evaluates for a job, an expression at a time."""
+    asked = kind_of(job.query).question(job, answered)
+    if asked is None:
+        return []
+    whole, clauses = asked
+    singles = zip(clauses, whole.expressions, whole.types)
+    return [(clause, Question((text,), (data_type,), whole.columns)) for clause, text, data_type in singles]

@@ -21,7 +21,7 @@ from punctual.config import Options
 from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
-from punctual.plan.query import WindowQuery
+from punctual.plan.query import Query
 from punctual.plan.shared import SharedPlan
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
@@ -153,7 +153,7 @@ class Cadences:
         if before:
             instant, handed_by = takeover(before, after)
         else:
-            dearest = max(stood, key=lambda member: (member.range_us, member.ranks))
+            dearest = max(stood, key=lambda member: (member.range_us, member.steps))
             handed_by = Run(length_text(dearest.bound), dearest.bound)
             instant = handed_by.following(after)
         return followed(before, _epoch(plan, request, rates, keys, instant, handed_by))
@@ -179,7 +179,7 @@ def own_bounds(plan: SharedPlan) -> Timing:
 
 
 def _timetables(
-    queries: Mapping[str, WindowQuery], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
+    queries: Mapping[str, Query], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
 ) -> tuple[dict[str, Timetable], dict[str, Micros]]:
     seated: dict[str, list[Epoch]] = {}
     for several in epochs.values():

@@ -13,19 +13,20 @@ from typing import Any
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import AnsweredPass, Answering
-from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.delivery import Delivery
 from punctual.engine.held_batches import Applied, HeldBatches
 from punctual.engine.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.journal import Journal
+from punctual.engine.kind_memories import KindMemories
+from punctual.engine.last_answers import in_order
 from punctual.engine.memory import SectionBytes
-from punctual.engine.passes import Asked
 from punctual.engine.programs import Change, Programs
 from punctual.engine.progress import Progress, added_letters, committed, end_of_input
 from punctual.engine.reduced import Reduced
 from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
 from punctual.errors import RunError
+from punctual.kinds.job import Job
 from punctual.runtime.backend import Backend
 from punctual.schedule.arrivals import Arrivals
 from punctual.schedule.contract import Reach
@@ -72,9 +73,9 @@ class Core:
         self._journal = Journal(store.journal)
         tables = Tables(backend.table, report)
         self.programs = Programs(store, self._journal, tables, options, report)
-        self.broken = BrokenRules(store)
+        self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
-        self._answering = Answering(backend, clock, self.delivery.displayed, self.broken, timed=timed)
+        self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
         self.ingest = Ingest(backend, store, tables, clock, report, patient=timed)
         self._clock = clock
         self._timed = timed
@@ -89,7 +90,8 @@ class Core:
         self.programs.tables.declare(change.catalog.tables)
         planned = self.programs.plan(change, self.progress)
         self.programs.remind(change.feeds)
-        self.delivery.claim([query.name for query in change.catalog.queries.values()])
+        queries = list(change.catalog.queries.values())
+        self.delivery.claim([query.name for query in queries], in_order(queries))
         return planned
 
     def install(self, change: Change, running: Standing) -> Callable[[], None]:
@@ -132,8 +134,7 @@ class Core:
         scheduler's state, with the settings that were decided for it.
         """
         queries = self.programs.running.catalog.queries.values()
-        in_order = frozenset(name for name, contract in self.programs.contracts().items() if contract.in_order)
-        closed, answered = self.delivery.open([query.name for query in queries], in_order)
+        closed, answered = self.delivery.open([query.name for query in queries], in_order(queries))
         contracts = list(self.programs.contracts().values())
         base = self.store.base()
         released: dict[str, Micros] = {}
@@ -269,20 +270,21 @@ class Core:
         """Answer firings from what is held."""
         running, state = self.programs.running, self.programs.state
         readers = {reader.query.name: reader for reader in running.plan.readers}
-        asked = [
-            Asked(
+        jobs = [
+            Job(
                 readers[group.query],
                 running.types[group.query],
                 group.due,
                 state.queries[group.query].covered_from,
                 state.queries[group.query].after,
-                group.setting,
+                group.number,
                 group.released,
                 group.late,
+                group.setting,
             )
             for group in _by_query(groups)
         ]
-        return lambda: self._answering.answer(asked, self.held.memory, running.timing)
+        return lambda: self._answering.answer(jobs, self.held.memory, running.timing)
 
     def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
@@ -290,7 +292,7 @@ class Core:
 
         def forget() -> None:
             work()
-            self.broken.forget(self.held.memory.oldest(self.held.progress))
+            self._memories.forget(self.held.memory.oldest(self.held.progress))
 
         return forget
 
@@ -304,7 +306,7 @@ class Core:
         """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them."""
         running = self.programs.contracts()
         blocks = [block for block in found.blocks if block.query in running]
-        for stream, letters in self.broken.write(newest).items():
+        for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
         return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0
 

@@ -2,8 +2,8 @@
 
 A record of the log is what one pass answered. Its head says below which batch everything is answered and which is the
 newest batch that it answers, so that after a crash open firings are found again, and the wall clock, so that old
-answers can be forgotten once delivered. Rankings with STABLE go on from their last answer: before a record that holds
-one is forgotten, that answer is saved.
+answers can be forgotten once delivered. Queries that are answered in order go on from their last answer: before a
+record that holds one is forgotten, that answer is saved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Clock, Micros
-from punctual.engine.displayed import Displayed
+from punctual.engine.last_answers import LastAnswers
 from punctual.ports.answers import AnswerBlock, decode, encode, queries_in, visible
 from punctual.ports.sinks.sink import Sink
 from punctual.schedule.firings import Answered
@@ -53,40 +53,41 @@ class Delivery:
         self._checkpointed = clock.monotonic()
         self._open = False
         self._saved: dict[str, int] = {}
-        self.displayed = Displayed()
+        self.last = LastAnswers()
 
-    def open(self, queries: Sequence[str], stable: frozenset[str] = frozenset()) -> tuple[int, Answered]:
+    def open(self, queries: Sequence[str], in_order: frozenset[str] = frozenset()) -> tuple[int, Answered]:
         """Cut the sinks to their checkpoints and bring them up to the log.
 
         Returns the batch below which everything is answered, and what is answered of it and of later ones.
-        ``stable`` are the queries whose last answers the next ones depend on.
+        ``in_order`` are the queries whose next answers depend on their last ones.
         """
         newest: dict[str, int] = {}
         for position, payload in self._store.answers.read(0):
             self._closed_before, newest_batch, wall = HEAD.unpack_from(payload)
             self._ages.append(_Age(position, wall, newest_batch))
-            if stable:
-                newest.update(dict.fromkeys(stable & queries_in(payload[HEAD.size :]), position))
-        self._load_displayed(stable, newest)
+            if in_order:
+                newest.update(dict.fromkeys(in_order & queries_in(payload[HEAD.size :]), position))
+        self.last.only(in_order)
+        self._load_last(newest)
         for name, sink in self.sinks.items():
             sink.open(self._store.sink_state(name))
         self._open = True
-        self.claim(queries)
+        self.claim(queries, in_order)
         for sink in self.sinks.values():
             for position, payload in self._store.answers.read(sink.position):
                 sink.write(position, visible(decode(payload[HEAD.size :])))
         return self._closed_before, self._answered()
 
-    def _load_displayed(self, stable: frozenset[str], newest: Mapping[str, int]) -> None:
-        """What is on display: as saved, or as in each query's newest record."""
+    def _load_last(self, newest: Mapping[str, int]) -> None:
+        """The last answers: as saved, or as in each query's newest record."""
         saved = self._store.displayed()
-        if saved is not None and stable:
-            self.displayed.keep(0, [block for block in decode(saved) if block.query in stable])
-            self._saved = dict.fromkeys(self.displayed.before(1), 0)
+        if saved is not None:
+            self.last.keep(0, decode(saved))
+            self._saved = dict.fromkeys(self.last.before(1), 0)
         for at in sorted(set(newest.values())):
             position, payload = next(self._store.answers.read(at - 1))
             blocks = decode(payload[HEAD.size :])
-            self.displayed.keep(position, [block for block in blocks if newest.get(block.query) == position])
+            self.last.keep(position, [block for block in blocks if newest.get(block.query) == position])
 
     def _answered(self) -> Answered:
         """What records say of batches that may still be open."""
@@ -103,13 +104,13 @@ class Delivery:
             for query, numbers in found.items()
         }
 
-    def claim(self, queries: Sequence[str]) -> None:
+    def claim(self, queries: Sequence[str], in_order: frozenset[str]) -> None:
         """Sinks make ready for these queries before the first answer of any of them; others are forgotten."""
         if self._open:
             for name, sink in self.sinks.items():
                 sink.claim(queries)
                 self._store.save_sink_state(name, sink.checkpoint())
-        self.displayed.only(queries)
+        self.last.only(in_order)
 
     def deliver(self, closed_before: int, newest: int, blocks: list[AnswerBlock]) -> int:
         """Log what a pass answered, then hand it on; how many answers it has.
@@ -120,7 +121,7 @@ class Delivery:
         position = self._store.answers.append(HEAD.pack(closed_before, newest, wall) + bytes(encode(blocks)))
         self._closed_before = closed_before
         self._ages.append(_Age(position, wall, newest))
-        self.displayed.keep(position, blocks)
+        self.last.keep(position, blocks)
         blocks = visible(blocks)
         for sink in self.sinks.values():
             sink.write(position, blocks)
@@ -157,7 +158,7 @@ class Delivery:
 
     def _save_displayed(self, kept_from: int) -> None:
         """Save what is on display by records before this one, which are about to be forgotten."""
-        lost = self.displayed.before(kept_from)
+        lost = self.last.before(kept_from)
         positions = {name: last.position for name, last in lost.items()}
         if lost and positions != self._saved:
             self._store.save_displayed(encode([last.block for last in lost.values()]))

@@ -26,7 +26,9 @@ from punctual.engine.intake import Intake, LandedIntake, intake_for
 from punctual.engine.loop import Loop, Settled
 from punctual.engine.programs import Change
 from punctual.errors import BindError, FeedError, ProgramErrors, RunError
-from punctual.plan.query import WindowQuery
+from punctual.kinds.program import compile_program, typecheck
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.ports.answers import AnswerBlock
@@ -37,9 +39,8 @@ from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
-from punctual.runtime.type_rules import with_casts
 from punctual.schedule.state import Mode, Rules
-from punctual.sql.program import Program, compile_program
+from punctual.sql.program import Program
 from punctual.store.lock import StateLock
 from punctual.store.store import Store
 
@@ -100,7 +101,7 @@ class Engine:
         self._files = files or PosixFiles()
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
-        self._written: list[tuple[list[Declared], list[WindowQuery], str]] = []
+        self._written: list[tuple[list[Declared], list[Query], str]] = []
         """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
         self._temporary: str | None = None
@@ -155,14 +156,14 @@ class Engine:
         catalog: Catalog,
         options: Options,
         declared: list[Declared],
-        queries: list[WindowQuery],
+        queries: list[Query],
         text: str,
     ) -> dict[str, Intake]:
         """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        judged = core.backend.judge(declared, queries, known)
+        judged = typecheck(core.backend, declared, queries, known)
         errors = list(judged.errors)
         feeds: dict[str, Intake] = {}
         for one in declared:
@@ -469,7 +470,7 @@ class Engine:
 def _with_casts(catalog: Catalog, types: Mapping[str, QueryTypes]) -> Catalog:
     """The catalog with each query as it runs: arguments are cast where Spark would cast them."""
     for query in catalog.queries.values():
-        cast = with_casts(query, types[query.name])
+        cast = kind_of(query).with_casts(query, types[query.name])
         if cast is not query:
             catalog = catalog.with_query(cast)
     return catalog

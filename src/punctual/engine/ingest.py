@@ -18,7 +18,8 @@ from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
-from punctual.plan.query import WindowQuery
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs
 from punctual.runtime.backend import Backend
 from punctual.store.store import Store
 
@@ -33,8 +34,8 @@ class Snapshot:
     max_ahead_us: Micros
     replan: Callable[[frozenset[str]], Standing]
     """The running program without these queries and with the tables as they are now."""
-    alone: Callable[[WindowQuery], Standing]
-    """A program of this query only."""
+    alone: Callable[[Query, Needs], Standing]
+    """A program of this query only, of which as much is read as these needs say."""
 
 
 @dataclass(frozen=True, slots=True)

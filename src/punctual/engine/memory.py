@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.engine.late import LateRows
-from punctual.engine.passes import Asked, kernel_reader
 from punctual.engine.progress import Progress, joint
 from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
+from punctual.kinds.job import Job
+from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
@@ -32,7 +33,8 @@ MANY_CELLS = 2_000_000
 MANY_BYTES = 256 << 20
 """Above this a unit's cells stay in the store when placement is left to us."""
 LARGE_BATCH = 32 << 20
-"""A ranking that keeps more of one batch is left in the store from the start: merging it takes many times as much."""
+"""A unit whose cells grow with their rows, and that has more of one batch, is left in the store from the start: merging
+it takes many times as much."""
 
 SectionBytes = tuple[str, pa.Buffer | str, int]
 
@@ -141,30 +143,30 @@ class Memory:
                 self._panes[index].seal(through)
 
     def answer(
-        self, asked: Sequence[Asked]
+        self, jobs: Sequence[Job]
     ) -> tuple[list[Answered], dict[int, Micros]]:
-        """Answers in the order asked, and the time that each unit took.
+        """Answers in the order of the jobs, and the time that each unit took.
 
         One call of the kernel a unit, one job for all that are in shards.
         """
         answered: dict[int, Answered] = {}
         spent: dict[int, Micros] = {}
         by_unit: dict[int, list[int]] = {}
-        for number, one in enumerate(asked):
-            by_unit.setdefault(one.reader.unit, []).append(number)
+        for number, job in enumerate(jobs):
+            by_unit.setdefault(job.reader.unit, []).append(number)
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
-                results = self._panes[unit].answer([kernel_reader(asked[n]) for n in numbers])
+                results = self._panes[unit].answer([jobs[n].kernel_reader() for n in numbers])
                 answered.update(zip(numbers, results))
                 spent[unit] = self._elapsed() - began
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
-            works = tuple(self._remote[u].work([kernel_reader(asked[n]) for n in ns]) for u, ns in remote.items())
+            works = tuple(self._remote[u].work([jobs[n].kernel_reader() for n in ns]) for u, ns in remote.items())
             output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
-        return [answered[number] for number in range(len(asked))], spent
+        return [answered[number] for number in range(len(jobs))], spent
 
     def late_counts(self) -> dict[str, LateCounts]:
         """Late rows by stream, as they are now."""
@@ -234,15 +236,15 @@ class Memory:
         for section in manifest.sections:
             sizes[section.unit] = sizes.get(section.unit, 0) + section.length
         large = {key for key, size in sizes.items() if size > LARGE_BATCH}
-        return frozenset(key for key in large if self._keys.get(key) in self._panes and self._ranks(self._keys[key]))
+        return frozenset(key for key in large if self._keys.get(key) in self._panes and self._grows(self._keys[key]))
 
     def _is_full(self, index: int) -> bool:
         panes = self._panes[index]
-        return panes.cells > MANY_CELLS or (self._ranks(index) and panes.nbytes > MANY_BYTES)
+        return panes.cells > MANY_CELLS or (self._grows(index) and panes.nbytes > MANY_BYTES)
 
-    def _ranks(self, index: int) -> bool:
-        """Whether a unit has rankings: only their cells grow with the rows in them."""
-        return any(synopsis.kind == "world" for synopsis in self._standing.specs[index].synopses)
+    def _grows(self, index: int) -> bool:
+        """Whether a unit's cells grow with the rows in them."""
+        return any(SYNOPSES[synopsis.kind].grows for synopsis in self._standing.plan.units[index].synopses)
 
     @property
     def in_shards(self) -> bool:

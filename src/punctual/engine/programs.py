@@ -21,11 +21,11 @@ from punctual.engine.standing import Standing, query_key, stand
 from punctual.engine.state import ProgramState
 from punctual.engine.tables import Tables
 from punctual.estimate.window_work import Rates
-from punctual.plan.query import Period, WindowQuery
-from punctual.plan.shared import Reader, SharedPlan
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Period, Query
+from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.contract import Contract
-from punctual.schedule.tail_cut import TailCut
 from punctual.store.store import Store
 
 
@@ -105,10 +105,11 @@ class Programs:
         """The running program, as what could be planned anew."""
         return Change(self.running.catalog, self.running.types, self.options)
 
-    def alone(self, query: WindowQuery) -> Standing:
-        """A program of this query only, for trying it."""
+    def alone(self, query: Query, needs: Needs) -> Standing:
+        """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.running.catalog, queries={query.name.lower(): query})
-        return stand(catalog, self.running.types, self.tables.content, sharing=True, timed=own_bounds)
+        types, tables = self.running.types, self.tables.content
+        return stand(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
 
     def remind(self, feeds: Mapping[str, Intake]) -> None:
         """Tell new feeds what was taken from their streams before."""
@@ -174,7 +175,7 @@ class Programs:
         query, timing = reader.query, self.running.timing
         work = timing.works[query.name]
         known = self.state.queries[query.name]
-        top = query.top
+        kind = kind_of(query)
         return Contract(
             query.name,
             tuple(name.lower() for name in query.streams),
@@ -188,6 +189,6 @@ class Programs:
             float(work.shared),
             float(work.own),
             known.key,
-            in_order=top is not None and bool(top.margin),
-            knob=TailCut(top.ranks) if top is not None and not top.whole else None,
+            in_order=kind.in_order(query),
+            knob=kind.knob(query),
         )

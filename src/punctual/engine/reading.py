@@ -9,15 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.clock import Micros
+from punctual.engine.failing_clause import explain_stop, first_failing, row_pieces
 from punctual.engine.intake import Intake
 from punctual.engine.isolate import Culprits, find, reason
-from punctual.engine.places import explain_stop, first_failing, row_pieces
 from punctual.engine.progress import Progress
 from punctual.engine.reduced import Reduced, gather, letter
 from punctual.engine.standing import Standing
 from punctual.errors import RunError
 from punctual.kernel.window.spec import UnitSpec
-from punctual.plan.query import WindowQuery
+from punctual.kinds.registry import needs_of
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs
 from punctual.runtime.backend import Backend, SliceWork, Tick
 from punctual.runtime.operators.reduce import OUTPUT
 from punctual.store.store import Store
@@ -54,8 +56,8 @@ class Reading:
     progress: Mapping[str, Progress]
     replan: Callable[[frozenset[str]], Standing]
     """The standing program with only these queries left out."""
-    alone: Callable[[WindowQuery], Standing]
-    """A program of this query only."""
+    alone: Callable[[Query, Needs], Standing]
+    """A program of this query only, of which as much is read as these needs say."""
 
     def reduce(self, standing: Standing, work: Slices) -> tuple[Reduced, Culprits]:
         """The batch, reduced, and whom it was run without."""
@@ -124,8 +126,9 @@ class Reading:
 
     def _explained(self, standing: Standing, work: Slices, name: str, why: str) -> str:
         query = standing.catalog.queries[name.lower()]
-        place = first_failing(row_pieces(query), lambda piece: self.fails(self.alone(piece), work))
-        return explain_stop(query, place, why)
+        pieces = row_pieces(needs_of(query))
+        clause = first_failing(pieces, lambda piece: self.fails(self.alone(query, piece), work))
+        return explain_stop(query, clause, why)
 
     def fails(self, standing: Standing, work: Slices) -> Exception | None:
         """What goes wrong when this is tried, if anything does."""

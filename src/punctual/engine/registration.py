@@ -8,7 +8,7 @@ from punctual.engine.carry import continued, covered_from
 from punctual.engine.progress import Progress, joint
 from punctual.engine.standing import Standing, query_key
 from punctual.engine.state import ProgramState, QueryState
-from punctual.plan.query import WindowQuery
+from punctual.plan.query import Query
 from punctual.plan.shared import Reader
 
 
@@ -46,5 +46,5 @@ def _covered(standing: Standing, reader: Reader, before: ProgramState, progress:
     return covered_from(reader, standing.plan.units[reader.unit], former, stream.through, stream.greatest)
 
 
-def _progress(query: WindowQuery, progress: Mapping[str, Progress]) -> Progress:
+def _progress(query: Query, progress: Mapping[str, Progress]) -> Progress:
     return joint(progress, query.streams)

@@ -13,6 +13,7 @@ from punctual.kernel.window.keys import order as spark_order
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.window.spec import Call, Reader, SynopsisSpec, UnitSpec
 from punctual.kernel.window.synopsis import make
+from punctual.plan.functions import SYNOPSES
 from punctual.runtime.operators.reduce import from_ipc
 from punctual.runtime.operators.shards import MERGED, ShardWork, Stored
 from punctual.schedule.due import BEGINNING
@@ -66,8 +67,8 @@ def _assembled(reader: Reader, spec: UnitSpec, tables: list[pa.Table]) -> Answer
 
 
 def _nothing(call: Call, synopsis: SynopsisSpec) -> pa.Array:
-    """The values of no windows; a ranking's are not of the type that its query sees."""
-    if synopsis.kind != "world":
+    """The values of no windows, in the type that the kernel gives them."""
+    if not SYNOPSES[synopsis.kind].own_type:
         return pa.nulls(0, call.type or pa.null())
     own, none = make(synopsis.kind, synopsis.parameters), np.empty(0, np.int64)
     values, _errors = own.finish(call.function, call.parameters, own.lift(none, 0, pa.nulls(0), none, ()), call.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
@@ -12,12 +12,14 @@ import pyarrow as pa
 from punctual.catalog import Catalog
 from punctual.engine.cadences import Timing
 from punctual.kernel.window.spec import UnitSpec
-from punctual.plan.query import Join, WindowQuery
-from punctual.plan.shared import SharedPlan, Unit
+from punctual.kinds.registry import needs_of
+from punctual.plan.query import Query, meaning
+from punctual.plan.rows import Join
+from punctual.plan.shared import Needs, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.tick import unique_keys
-from punctual.share.units import share
+from punctual.share.units import share_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +65,9 @@ def same_meaning(key: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=16_384)
-def query_key(query: WindowQuery) -> str:
+def query_key(query: Query) -> str:
     """What decides a query's answers; its place and layout in the program's text do not."""
-    bare = replace(
-        query,
-        text="",
-        span=None,
-        conditions=(),
-        having_span=None,
-        keys=tuple(replace(k, span=None) for k in query.keys),
-        aggregates=tuple(replace(a, conditions=(), span=None) for a in query.aggregates),
-        outputs=tuple(replace(o, span=None) for o in query.outputs),
-        order=tuple(replace(o, span=None) for o in query.order),
-        top=None if query.top is None else replace(query.top, score_span=None),
-    )
-    # A query that ranks and unites nothing has the key that it had before there was either: states go on.
-    meaning = repr(bare)
-    for nothing in (", top=None", ", united=()", ", score_span=None", ", conditions=()"):
-        meaning = meaning.replace(nothing, "")
-    return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(repr(meaning(query)).encode(), digest_size=8).hexdigest()
 
 
 def stand(
@@ -92,14 +78,16 @@ def stand(
     sharing: bool,
     timed: Callable[[SharedPlan], Timing],
     stopped: frozenset[str] = frozenset(),
+    needs: Callable[[Query], Needs] = needs_of,
 ) -> Standing:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
 
-    ``timed`` decides when the queries answer; panes are then cut where windows of those instants begin and end.
+    ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
+    answer; panes are then cut where windows of those instants begin and end.
     """
-    queries = [query for query in catalog.queries.values() if query.name not in stopped]
-    timing = timed(share(queries, sharing=sharing))
-    plan = share(queries, sharing=sharing, steps=timing.steps)
+    members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
+    timing = timed(share_units(members, sharing=sharing))
+    plan = share_units(members, sharing=sharing, steps=timing.steps)
     by_stream: dict[str, list[tuple[int, Unit]]] = {name: [] for name in catalog.streams}
     for index, unit in enumerate(plan.units):
         for name in unit.streams:

@@ -7,10 +7,9 @@ answer windows:
 shared. *fold* takes each window from running totals or a tree of merged panes: that costs next to nothing, but each
 window pays it for itself, so an execution is as dear as the number of its answers.
 
-Rankings of one window are answered by one walk for the largest k, which visits k ranks of every row: as the rows are
-the same for all of a class, k is the published cost of an execution, all of it shared. In truth an execution also
-merges panes, and every answer has to be put together: as much as :data:`EXECUTION_RANKS` and :data:`ANSWER_RANKS`,
-measured over windows of some thousand rows (benchmarks/topk_engine). The engine's own plans count that, in answers, as
+Queries with a walk over one window (rankings: k ranks of every row) are answered by the longest of them: as the rows
+are the same for all of a class, its steps are the published cost of an execution, all of it shared. In truth an
+execution also merges panes, and every answer has to be put together. The engine's own plans count that, in answers, as
 they do for windows; a plan that is asked for by name is that of the papers.
 
 Modelled costs count merges; measured ones are microseconds. Only ratios within one class matter to a plan.
@@ -21,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from punctual.plan.shared import Walk
 
 Operator = Literal["scan", "fold"]
 
@@ -44,21 +45,18 @@ class Rates:
 MODELLED = Rates()
 
 
-EXECUTION_RANKS = 1_000
-ANSWER_RANKS = 100
+def walk_work(walk: Walk, operator: Operator, rates: Rates = MODELLED) -> Work:
+    """The work of one query that needs this walk.
 
-
-def ranking_work(ranks: int, operator: Operator, rates: Rates = MODELLED) -> Work:
-    """The work of one ranking that needs so many ranks of every row.
-
-    >>> ranking_work(100, "scan")
+    >>> walk = Walk("", steps=100, execution_steps=1_000, answer_steps=100, counted_in="ranks of a row")
+    >>> walk_work(walk, "scan")
     Work(shared=Fraction(100, 1), own=Fraction(0, 1))
-    >>> ranking_work(100, "fold")
+    >>> walk_work(walk, "fold")
     Work(shared=Fraction(11, 1), own=Fraction(1, 1))
     """
     if operator == "scan":
-        return Work(ranks * rates.merge, rates.answer)
-    return Work(Fraction(EXECUTION_RANKS + ranks, ANSWER_RANKS), Fraction(1))
+        return Work(walk.steps * rates.merge, rates.answer)
+    return Work(Fraction(walk.execution_steps + walk.steps, walk.answer_steps), Fraction(1))
 
 
 def window_work(panes: int, operator: Operator, rates: Rates = MODELLED) -> Work:

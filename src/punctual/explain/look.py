@@ -11,12 +11,11 @@ from punctual.config import Options, parse_options
 from punctual.errors import ProgramErrors
 from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
+from punctual.kinds.program import compile_program, share, typecheck
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.spark import SparkBackend
 from punctual.share.marginal import Ride, Rides
-from punctual.share.units import share
 from punctual.sql.bound import Explain
-from punctual.sql.program import compile_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) ->
     if judge:
         backend = SparkBackend()
         try:
-            found = backend.judge(program.declarations, list(program.catalog.queries.values()), ())
+            found = typecheck(backend, program.declarations, list(program.catalog.queries.values()), ())
         finally:
             backend.close()
         if found.errors:

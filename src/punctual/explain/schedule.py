@@ -88,14 +88,14 @@ class Schedule:
         chosen = "conservative, every query at its own bound" if plan.apart else plan.method
         lines += ["", f"  plan: {chosen} · {plan.why}", "", *(_timeline(plan, groups)), ""]
         lines += self._comparison(plan)
-        if self.operator == "scan" and self.asked != "auto" and not plan.sharing.ranking:
+        if self.operator == "scan" and self.asked != "auto" and not plan.sharing.walked_in:
             lines += ["", "  costs are those of one scan an execution (SET window_merge = scan)"]
         return lines
 
     def _costs_in(self, plan: ClassPlan, merges: str) -> str:
         if self.operator == "fold":
             return "answers"
-        return "ranks of a row" if plan.sharing.ranking else merges
+        return plan.sharing.walked_in or merges
 
     def _comparison(self, plan: ClassPlan) -> list[str]:
         per = span_text(plan.unit_us)

@@ -11,16 +11,17 @@ from typing import Any
 from punctual.catalog import Catalog
 from punctual.clock import duration_text, span_text
 from punctual.estimate.panes import panes_in_window
-from punctual.estimate.ranking_reach import SPARED, mass_read
 from punctual.explain.columns import count, line
 from punctual.explain.schedule import Schedule
+from punctual.kinds.describe import described_comparison, described_use
+from punctual.kinds.program import share
+from punctual.kinds.registry import kind_of
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.query import Comparison, Period
+from punctual.plan.query import Period
 from punctual.plan.relation import Stream
-from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
+from punctual.plan.shared import Reader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
 from punctual.share.marginal import Ride
-from punctual.share.units import share
 
 
 def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = (), work: str = "work") -> str:
@@ -53,7 +54,7 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
             blocks.append(f"{label}  Filter {source}{parts}")
             source = label
         units[index] = f"u{next(numbers)}"
-        blocks.append(_panes(units[index], source, unit, len(plan.readers_of(index))))
+        blocks.append(_panes(units[index], source, plan, index))
     blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
     labels = next(numbers) - 1
     head = f"shared plan · {count(len(plan.readers), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
@@ -108,7 +109,7 @@ def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) ->
                 "filter": list(unit.mask),
                 "keys": list(unit.keys),
                 "bands": [{"column": b.column, "cuts": list(b.cuts)} for b in unit.bands],
-                "synopses": [_synopsis(s) for s in unit.synopses],
+                "synopses": _synopses(plan, index),
                 "windows": [{"range_us": r, "step_us": s} for r, s in unit.windows],
             }
             for index, unit in enumerate(plan.units)
@@ -121,7 +122,7 @@ def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) ->
                 "cadence": "period" if isinstance(r.query.cadence, Period) else "bound",
                 "step_us": r.query.cadence.us,
                 "panes": panes_in_window(plan.units[r.unit].windows, r.query.range_us, r.step),
-                "aggregates": [_call(plan.units[r.unit], r, i) for i in range(len(r.uses))],
+                "aggregates": _uses(plan, r),
             }
             for r in plan.readers
         ],
@@ -168,13 +169,14 @@ def _source(stream: Stream) -> str:
             return f'topic "{topic}"'
 
 
-def _panes(label: str, source: str, unit: Unit, readers: int) -> str:
-    lines = [line(f"{label}  PaneAggregate {source}", f"read by {readers}")]
+def _panes(label: str, source: str, plan: SharedPlan, index: int) -> str:
+    unit = plan.units[index]
+    lines = [line(f"{label}  PaneAggregate {source}", f"read by {len(plan.readers_of(index))}")]
     lines += [f"      key    {_plain(key)}" for key in unit.keys]
     lines += [f"      band   {_plain(band.column)}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
-    for synopsis in unit.synopses:
+    for synopsis, described in zip(unit.synopses, _synopses(plan, index)):
         law = "invertible" if SYNOPSES[synopsis.kind].invertible else "mergeable"
-        lines.append(line(f"      keep   {_synopsis(synopsis)}", law))
+        lines.append(line(f"      keep   {described}", law))
     return "\n".join(lines)
 
 
@@ -184,49 +186,25 @@ def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     panes = panes_in_window(unit.windows, query.range_us, reader.step)
     about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {count(panes, 'pane', 'panes')}"
     lines = [line(f"{label}  WindowMerge {source}  → {query.name}", about)]
-    lines += [f"      where  {_comparison(c)}" for conjunction in reader.where for c in conjunction]
-    if query.top is not None:
-        numbers = ", ".join(f"{number:g}" for number in query.top.parameters)
-        by = f"{query.top.semantics}({numbers})" if numbers else query.top.semantics
-        way = "asc" if query.top.ascending else "desc"
-        stable = f", stable {100 * query.top.margin:g}%" if query.top.margin else ""
-        lines.append(f"      top    {query.top.k} by {by}, score {_plain(query.top.score)} {way}{stable}")
-        return "\n".join(lines)
-    lines += [f"      a{number}     {_call(unit, reader, number)}" for number in range(len(reader.uses))]
-    lines += [f"      {o.name} = {_plain(o.expression)}" for o in query.outputs if o.reference is None]
-    if query.having is not None:
-        lines.append(f"      having {_plain(query.having)}")
-    if query.order:
-        order = ", ".join(f"{_plain(o.expression)}{'' if o.ascending else ' desc'}" for o in query.order)
-        lines.append(f"      order  {order}")
-    if query.limit is not None:
-        lines.append(f"      limit  {query.limit}")
+    lines += [f"      where  {described_comparison(c)}" for conjunction in reader.where for c in conjunction]
+    lines += [f"      {text}" for text in kind_of(query).describe(reader, unit)]
     return "\n".join(lines)
 
 
-def _call(unit: Unit, reader: Reader, number: int) -> str:
-    use = reader.uses[number]
-    extra = [c for mine, where in zip(use.conditions, reader.where) for c in mine if c not in where]
-    text = f"{use.function} of {_synopsis(unit.synopses[use.synopsis])}"
-    return text + (f" filter {' and '.join(_comparison(c) for c in extra)}" if extra else "")
+def _uses(plan: SharedPlan, reader: Reader) -> list[str]:
+    kept = _synopses(plan, reader.unit)
+    return [described_use(reader, use, kept[use.synopsis]) for use in reader.uses]
 
 
-def _synopsis(synopsis: UnitSynopsis) -> str:
-    if synopsis.kind == "world":
-        k = synopsis.parameters[0]
-        if not k:
-            return "ranking(all rows)"
-        masses = f"{mass_read(k):.0f}, {mass_read(SPARED * k):.0f} with rules"
-        return f"ranking(candidates for {k}: the best of a pane, to a mass of {masses})"
-    argument = "" if synopsis.argument is None else _plain(synopsis.argument)
-    return f"{synopsis.kind}({argument})"
-
-
-def _comparison(comparison: Comparison) -> str:
-    values = ", ".join(repr(value) for value in comparison.values)
-    if comparison.operator == "in":
-        return f"{_plain(comparison.column)} in ({values})"
-    return f"{_plain(comparison.column)} {comparison.operator} {values}"
+def _synopses(plan: SharedPlan, unit: int) -> list[str]:
+    """What a unit keeps, each synopsis described by a kind that needs it; the first one may be nobody's."""
+    synopses = plan.units[unit].synopses
+    described = {0: f"{synopses[0].kind}()"}
+    for reader in plan.readers_of(unit):
+        for use in reader.uses:
+            if use.synopsis not in described:
+                described[use.synopsis] = kind_of(reader.query).describe_synopsis(synopses[use.synopsis])
+    return [described[number] for number in range(len(synopses))]
 
 
 def _plain(expression: str) -> str:

@@ -21,13 +21,21 @@ class Laws:
 
     mergeable : synopses of two disjoint sets of rows give the synopsis of their union, in any order.
     invertible : rows that left a window can be taken out again exactly.
+    ordered : it depends on the order of rows of one event time, so it reads their other columns too.
+    grows : its state grows with the rows below it.
+    sized : its first parameter says how much it keeps, 0 everything; one that keeps more serves those that need less.
+    own_type : what it finishes has a type of its own, and not the one that a query sees.
     """
 
     mergeable: bool = True
     invertible: bool = False
+    ordered: bool = False
+    grows: bool = False
+    sized: bool = False
+    own_type: bool = False
 
 
-SYNOPSES: dict[SynopsisKind, Laws] = {
+SYNOPSES: dict[str, Laws] = {
     "rows": Laws(invertible=True),
     "count": Laws(invertible=True),
     # Sums are exact integers in limbs, and a range is a difference of running totals, so nothing asks for subtraction.
@@ -35,11 +43,11 @@ SYNOPSES: dict[SynopsisKind, Laws] = {
     "moments": Laws(),
     "minimum": Laws(),
     "maximum": Laws(),
-    "first": Laws(),
-    "last": Laws(),
+    "first": Laws(ordered=True),
+    "last": Laws(ordered=True),
     "values": Laws(invertible=True),
     "distinct": Laws(),
-    "world": Laws(),
+    "world": Laws(ordered=True, grows=True, sized=True, own_type=True),
 }
 
 
@@ -73,9 +81,6 @@ FUNCTIONS: dict[str, Function] = {
         Function("last", "last"),
     )
 }
-TOP = Function("top", "world")
-"""SELECT TOP k: it has a syntax of its own and is no name that a program can call."""
-
 ALIASES: dict[str, str] = {
     "mean": "avg",
     "std": "stddev_samp",

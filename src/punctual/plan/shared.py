@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.clock import Micros
+from punctual.errors import Span
 from punctual.plan.functions import SynopsisKind
-from punctual.plan.query import Comparison, Constant, Join, WindowQuery
+from punctual.plan.query import Query
+from punctual.plan.rows import Comparison, Constant, GroupedRows, Join, Predicate
 
+Parameter = Constant | tuple[Constant, ...]
 Conditions = tuple[tuple[Comparison, ...], ...]
 """One conjunction of comparisons for each band of a unit."""
 
@@ -27,6 +30,50 @@ class UnitSynopsis:
     argument: str | None
     parameters: tuple[int | None, ...] = ()
     ignore_nulls: bool = False
+
+
+ROWS = UnitSynopsis("rows", None)
+"""How many rows there are: every unit keeps it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeededUse:
+    """A function over a synopsis of the rows that a predicate selects; ``span`` is its place in the program."""
+
+    function: str
+    synopsis: UnitSynopsis
+    parameters: tuple[Parameter, ...]
+    where: Predicate
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Work that queries over the same window have in common: one walk, as long as the longest of them needs.
+
+    key : what walks have to agree on to be one
+    steps : how far this query's walk goes
+    execution_steps, answer_steps : what an execution costs besides its walk, and an answer, as so many steps
+    counted_in : what a step is called, in the plural
+    """
+
+    key: str
+    steps: int
+    execution_steps: int
+    answer_steps: int
+    counted_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a query reads of cells: rows in groups, and uses of synopses of them.
+
+    Windows over the same rows share the merging of panes. A query that shares a ``walk`` over a window says so.
+    """
+
+    rows: GroupedRows
+    uses: tuple[NeededUse, ...]
+    walk: Walk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +123,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One aggregate of a query: the synopsis it reads and which bands of it."""
+    """One function that a query uses: the synopsis it reads and which bands of it."""
 
     function: str
     synopsis: int
-    parameters: tuple[Constant | tuple[Constant, ...], ...]
+    parameters: tuple[Parameter, ...]
     conditions: Conditions
 
 
@@ -88,11 +135,12 @@ class Use:
 class Reader:
     """A query as its unit sees it. All instants that it may answer are multiples of ``step``."""
 
-    query: WindowQuery
+    query: Query
     unit: int
     step: Micros
     where: Conditions
     uses: tuple[Use, ...]
+    walk: Walk | None = None
 
 
 @dataclass(frozen=True, slots=True)

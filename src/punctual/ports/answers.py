@@ -48,10 +48,8 @@ FIELDS: tuple[tuple[str, pa.DataType], ...] = (
 )
 """Every field of an answer in the order of its JSON; instants are microseconds since 1970, ``error`` is JSON text."""
 
-STABLE = "stable"
-"""The margin of a ranking that is stable: such a ranking's answers have this field, others have not."""
 GROUPS = "_groups"
-"""For each row of such an answer the keys of its group, which need not be selected."""
+"""For each row of an answer the keys of its group, which need not be selected, where the next answer needs them."""
 INSTANTS = ("at", "from", "released", "deadline", "answered")
 _NAMES = [name for name, _type in FIELDS]
 _ROWS = _NAMES.index("rows")

@@ -17,12 +17,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
 from punctual.errors import BindError, PunctualError, Span
-from punctual.plan.functions import TOP
-from punctual.plan.query import Aggregate, WindowQuery
+from punctual.plan.aggregates import Aggregate
+from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Judged, QueryTypes
-from punctual.runtime.type_rules import refusals
+from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
 
 CODES = {
     "UNRESOLVED_ROUTINE": "bind.unknown-function",
@@ -67,7 +66,7 @@ class _Frame:
 def judge(
     spark: SparkSession,
     relations: Sequence[Declared],
-    queries: Sequence[WindowQuery],
+    requests: Sequence[TypeRequest],
     known: Sequence[Stream | Table] = (),
 ) -> Judged:
     """Judge new relations and queries; ``known`` are relations that were judged before and that queries may read."""
@@ -76,8 +75,9 @@ def judge(
     for declared in relations:
         items.append((f"r:{declared.relation.name.lower()}", declared.span, _relation_text(declared)))
     shapes: dict[str, str] = {}
-    for query in queries:
-        text = _query_text(query, frames)
+    for request in requests:
+        query = request.query
+        text = _query_text(request, frames)
         key = f"q:{query.name}"
         # Queries that differ only in windows and thresholds are one question to the analyzer.
         first = shapes.setdefault(str(text), key)
@@ -106,22 +106,20 @@ def judge(
             # What reads a refused relation would only repeat the same complaint.
             name = failed.removeprefix("r:")
             if failed.startswith("r:"):
-                reads = {f"q:{query.name}" for query in queries if name in _relations(query)}
+                reads = {f"q:{one.query.name}" for one in requests if name in _relations(one)}
                 items = [item for item in items if item[0] not in reads]
             continue
         types = {key: schema[f"i{number}"].dataType for number, (key, _s, _t) in enumerate(items)}
         break
     found: dict[str, QueryTypes] = {}
-    for query in queries:
-        struct = types.get(shapes[str(_query_text(query, frames))])
+    for request in requests:
+        struct = types.get(shapes[str(_query_text(request, frames))])
         if struct is None:
             continue
         try:
-            found[query.name] = _types(query, struct)
+            found[request.query.name] = _types(request, struct)
         except BindError as error:
             errors.append(error)
-        else:
-            errors += refusals(query, found[query.name])
     return Judged(found, tuple(errors))
 
 
@@ -136,26 +134,27 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
-def _relations(query: WindowQuery) -> set[str]:
-    return {*(name.lower() for name in query.streams), *(join.table.lower() for join in query.joins)}
+def _relations(request: TypeRequest) -> set[str]:
+    tables = (join.table.lower() for join in request.rows.joins)
+    return {*(name.lower() for name in request.query.streams), *tables}
 
 
-def _types(query: WindowQuery, struct: StructType) -> QueryTypes:
+def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
     def several(letter: str, spans: Sequence[Span | None]) -> tuple[pa.DataType, ...]:
         return tuple(_arrow(struct[f"{letter}{i}"].dataType, span) for i, span in enumerate(spans))
 
     arguments = tuple(
         None if one.argument is None else _arrow(struct[f"x{i}"].dataType, one.span)
-        for i, one in enumerate(query.aggregates)
+        for i, one in enumerate(request.aggregates)
     )
     return QueryTypes(
-        several("k", [key.span for key in query.keys]),
-        several("a", [one.span for one in query.aggregates]),
-        several("o", [output.span for output in query.outputs]),
-        several("s", [order.span for order in query.order]),
+        several("k", [key.span for key in request.rows.keys]),
+        several("a", [one.span for one in request.aggregates]),
+        several("o", [output.span for output in request.query.outputs]),
+        several("s", [order.span for order in request.query.order]),
         arguments,
-        several("c", [condition.span for condition in query.row_conditions]),
-        None if query.having is None else _arrow(struct["h"].dataType, query.having_span),
+        several("c", [condition.span for condition in request.conditions]),
+        None if request.having is None else _arrow(struct["h"].dataType, request.having_span),
     )
 
 
@@ -189,36 +188,37 @@ def _relation_text(declared: Declared) -> _Text:
     return text.add(f") FROM (SELECT {plain} WHERE false)")
 
 
-def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
+def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
+    query, rows = request.query, request.rows
     inner = _Text().add("SELECT ")
     names: list[str] = []
-    for number, key in enumerate(query.keys):
+    for number, key in enumerate(rows.keys):
         inner.add(", " if names else "").add(f"({key.row})", key.span).add(f" AS `k{number}`")
         names.append(f"`k{number}`")
-    for number, aggregate in enumerate(query.aggregates):
+    for number, aggregate in enumerate(request.aggregates):
         inner.add(", " if names else "").add(call(aggregate), aggregate.span).add(f" AS `a{number}`")
         names.append(f"`a{number}`")
         if aggregate.argument is not None:
             inner.add(f", any_value({aggregate.argument}) AS `x{number}`", aggregate.span)
             names.append(f"`x{number}`")
-    for number, condition in enumerate(query.row_conditions):
+    for number, condition in enumerate(request.conditions):
         inner.add(", " if names else "").add(f"any_value({condition.row})", condition.span).add(f" AS `c{number}`")
         names.append(f"`c{number}`")
     inner.add(f" FROM ({_rows(query, frames)})")
-    for join in query.joins:
+    for join in rows.joins:
         frame = frames[join.table.lower()]
         columns = ", ".join(f"`{name}` AS `{join.alias}.{name}`" for name in frame.columns)
         inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
         inner.add(" AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on), query.span)
-    if query.keys:
-        inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(query.keys))))
+    if rows.keys:
+        inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(rows.keys))))
     text = _Text().add("SELECT struct(" + ", ".join(names))
     for number, output in enumerate(query.outputs):
         text.add(", " if names or number else "").add(f"({output.expression})", output.span).add(f" AS o{number}")
     for number, order in enumerate(query.order):
         text.add(", ").add(f"({order.expression})", order.span).add(f" AS s{number}")
-    if query.having is not None:
-        text.add(", ").add(f"({query.having})", query.having_span).add(" AS h")
+    if request.having is not None:
+        text.add(", ").add(f"({request.having})", request.having_span).add(" AS h")
     text.add(") FROM (SELECT *, TIMESTAMP'1970-01-01' AS at FROM (")
     shift = text.length
     text.add(str(inner))
@@ -226,10 +226,10 @@ def _query_text(query: WindowQuery, frames: dict[str, _Frame]) -> _Text:
     return text.add("))")
 
 
-def _rows(query: WindowQuery, frames: dict[str, _Frame]) -> str:
-    """The rows of its streams: united ones have what it may name in common, and what rows mean to a ranking."""
-    text = frames[query.stream.lower()].text
-    if not query.united:
+def _rows(query: Query, frames: dict[str, _Frame]) -> str:
+    """The rows of its streams: united ones have what it may name in common, and what rows mean in each."""
+    text = frames[query.streams[0].lower()].text
+    if len(query.streams) == 1:
         return text
     return f"SELECT *, {', '.join(f'CAST(NULL AS {t}) AS {name}' for name, t in MEANINGS.items())} FROM ({text})"
 
@@ -238,8 +238,6 @@ def call(aggregate: Aggregate) -> str:
     """The aggregate as Spark would write it, for its type."""
     if aggregate.argument is None:
         return f"{aggregate.function}(*)"
-    if aggregate.function == TOP.name:
-        return f"collect_list({aggregate.argument})"  # a ranking is a list of rows
     arguments = [f"({aggregate.argument})"]
     for parameter in aggregate.parameters:
         if isinstance(parameter, tuple):

@@ -12,19 +12,37 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.errors import PunctualError
+from punctual.errors import PunctualError, Span
 from punctual.kernel.window.spec import UnitSpec
-from punctual.plan.query import WindowQuery
+from punctual.plan.aggregates import Aggregate
+from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.rows import Condition, GroupedRows
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.shards import AnswerShards
 
 
 @dataclass(frozen=True, slots=True)
-class QueryTypes:
-    """The types that Spark gives to a query's keys, aggregates, outputs and sort expressions, and to what it reads.
+class TypeRequest:
+    """What the data plane is asked about a query, besides the outputs and the order in its header.
 
-    ``arguments`` are those of the aggregates (None for ``count(*)``), ``conditions`` those of its row conditions.
+    ``aggregates`` are calls of Spark's own functions over the rows; ``conditions`` are row expressions, ``having`` is
+    an answer expression.
+    """
+
+    query: Query
+    rows: GroupedRows
+    aggregates: tuple[Aggregate, ...]
+    conditions: tuple[Condition, ...] = ()
+    having: str | None = None
+    having_span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTypes:
+    """The types that Spark gives to everything that a request names.
+
+    ``arguments`` are those of the aggregates (None for ``count(*)``).
     """
 
     keys: tuple[pa.DataType, ...]
@@ -85,9 +103,9 @@ class Backend(Protocol):
     """The data plane."""
 
     def judge(
-        self, relations: Sequence[Declared], queries: Sequence[WindowQuery], known: Sequence[Stream | Table]
+        self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> Judged:
-        """Types of the queries, and every error that only the data plane can find. Reads no data."""
+        """The types that are asked for, and every error that only the data plane can find. Reads no data."""
         ...
 
     def tick(self, tick: Tick) -> pa.Table:

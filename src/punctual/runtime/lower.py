@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from punctual.kernel.window.distinct import precision_for
 from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
-from punctual.plan.query import Join
+from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream
+from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.reading import row_text
@@ -82,7 +83,7 @@ def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
     mask = [f"({part})" for part in unit.mask]
     mask += [f"`{join.alias}.`" for join in unit.joins if join.how == "inner"]
     ties: tuple[str, ...] = ()
-    if any(synopsis.kind in ("first", "last", "world") for synopsis in unit.synopses):
+    if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
         others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
         ties = tuple(columns.name(f"`{name}`") for name in others)
     return UnitSpec(

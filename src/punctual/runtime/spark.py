@@ -10,12 +10,11 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark import SparkContext
 
-from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.ports.feeds.files import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
-from punctual.runtime.backend import Judged, Question, Tick
+from punctual.runtime.backend import Judged, Question, Tick, TypeRequest
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.shards import AnswerShards
@@ -34,9 +33,9 @@ class SparkBackend:
         self._views = TableViews()
 
     def judge(
-        self, relations: Sequence[Declared], queries: Sequence[WindowQuery], known: Sequence[Stream | Table]
+        self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> Judged:
-        return judge(self.spark, relations, queries, known)
+        return judge(self.spark, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
         return run_tick(self.spark, tick, self._slots, self._views)

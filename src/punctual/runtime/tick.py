@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.plan.query import Join
+from punctual.plan.rows import Join
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
 from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce

@@ -171,7 +171,7 @@ class _Problem:
         place = {run.step * self.unit: _only(number) for number, run in enumerate(runs)}
         by_member = tuple(place[member.bound] for member in self.members)
         cost = None
-        if self.sharing.ranking:  # of one window: where bounds meet, one walk for the largest k serves them all
+        if self.sharing.walked_in:  # of one window: where bounds meet, the longest walk serves them all
             shared = rate_of_dearest_due([(run.step, self.works[run.member].shared) for run in runs])
             answers = rate_of((work.own, member.bound // self.unit) for work, member in zip(self.works, self.members))
             cost = shared + answers

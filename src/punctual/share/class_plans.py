@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
 from punctual.estimate.panes import panes_by_density
-from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, ranking_work, window_work
+from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, walk_work, window_work
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import unit_of
 from punctual.share.class_plan import ClassPlan, plan_class
@@ -52,8 +52,9 @@ def works_of(
     found: dict[str, tuple[Work, ...]] = {}
     for sharing in classes:
         rate = rates.get(sharing.identity, MODELLED)
-        if sharing.ranking:
-            found[sharing.identity] = tuple(ranking_work(member.ranks, operator, rate) for member in sharing.members)
+        walks = [member.walk for member in sharing.members if member.walk is not None]
+        if walks:
+            found[sharing.identity] = tuple(walk_work(walk, operator, rate) for walk in walks)
             continue
         panes = [1] * len(sharing.members)  # a fold costs the same however many panes there are
         if operator == "scan":

@@ -1,8 +1,8 @@
 """Sharing classes: queries whose joint execution can cost no more than its dearest member.
 
 Windows over the same rows (stream, enrichment, filter, group keys) that keep the same synopses are one class: one scan
-of the longest answers them all, whatever their ranges. Rankings of one window (the same range too) by one score are a
-class chained by k: one walk for the largest answers them all. Queries of different classes share the job that reads
+of the longest answers them all, whatever their ranges. Queries with a walk (``plan.shared.Walk``) are one class where
+they agree on it: the longest walk answers them all. Queries of different classes share the job that reads
 rows and nothing else, so when they run is planned class by class.
 """
 
@@ -13,21 +13,23 @@ from dataclasses import dataclass
 
 from punctual.clock import Micros
 from punctual.plan.query import Period
-from punctual.plan.shared import Reader, SharedPlan
+from punctual.plan.shared import Reader, SharedPlan, Walk
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A query of a class; ``fixed`` where its instants are the multiples of ``bound`` (PERIOD) and no others.
-
-    ``ranks`` is how many ranks of every row it has to know, 0 for aggregates.
-    """
+    """A query of a class; ``fixed`` where its instants are the multiples of ``bound`` (PERIOD) and no others."""
 
     query: str
     bound: Micros
     range_us: Micros
     fixed: bool
-    ranks: int = 0
+    walk: Walk | None = None
+
+    @property
+    def steps(self) -> int:
+        """How far its walk goes."""
+        return 0 if self.walk is None else self.walk.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ class SharingClass:
     members: tuple[Member, ...]
 
     @property
-    def ranking(self) -> bool:
-        """Whether its members rank the rows of one window."""
-        return self.members[0].ranks > 0
+    def walked_in(self) -> str | None:
+        """What the steps of its members' walk are called; None where they merge panes."""
+        walk = self.members[0].walk
+        return None if walk is None else walk.counted_in
 
     @property
     def stream(self) -> str:
@@ -64,14 +67,14 @@ def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
 def _member(reader: Reader) -> Member:
     query = reader.query
     fixed = isinstance(query.cadence, Period)
-    return Member(query.name, query.cadence.us, query.range_us, fixed, 0 if query.top is None else query.top.ranks)
+    return Member(query.name, query.cadence.us, query.range_us, fixed, reader.walk)
 
 
 def _identity(plan: SharedPlan, reader: Reader) -> str:
-    unit, top = plan.units[reader.unit], reader.query.top
-    if top is None:
+    unit = plan.units[reader.unit]
+    if reader.walk is None:
         states = sorted({repr((unit.synopses[use.synopsis], use.conditions)) for use in reader.uses})
-    else:  # whatever the largest k is just now
-        states = [repr((top.kept, top.ascending, reader.query.range_us))]
+    else:  # however long the longest is just now
+        states = [reader.walk.key]
     what = (unit.identity, reader.where, states)
     return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()

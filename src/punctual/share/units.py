@@ -7,68 +7,75 @@ synopses are the union of what they read, its cuts the union of their constants,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from punctual.clock import Micros
-from punctual.plan.functions import FUNCTIONS, TOP
-from punctual.plan.query import Aggregate, Comparison, Constant, Predicate, WindowQuery
-from punctual.plan.shared import BandColumn, Conditions, Reader, SharedPlan, Unit, UnitSynopsis, Use
+from punctual.plan.functions import SYNOPSES
+from punctual.plan.query import Query
+from punctual.plan.rows import Comparison, Constant, Predicate
+from punctual.plan.shared import ROWS, BandColumn, Conditions, Needs, Reader, SharedPlan, Unit, UnitSynopsis, Use
 
-PERCENTILE_VALUES = 1024
-"""Distinct values that a percentile's synopsis keeps exactly before it falls back to log buckets."""
-DEFAULT_RSD = 0.05
-"""Spark's relative standard deviation of approx_count_distinct."""
-ROWS = UnitSynopsis("rows", None)
-ALL_ROWS = 0
-"""In place of k: candidates are not enough."""
+EVERYTHING = 0
+"""The size of a synopsis that keeps all there is."""
+Member = tuple[Query, Needs]
 
 
-def share(
-    queries: Iterable[WindowQuery], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+def share_units(
+    members: Sequence[Member], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
 ) -> SharedPlan:
-    """The shared plan of the queries.
+    """The shared plan of queries with what each of them needs.
 
     ``steps`` says, by the query's name, of what all its instants are multiples; by default of its own bound.
     """
     step_of = {} if steps is None else steps
-    groups: dict[object, list[WindowQuery]] = {}
-    order: list[WindowQuery] = []
-    for query in queries:
-        key = (query.streams, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
-        groups.setdefault(key if sharing else query.name, []).append(query)
-        order.append(query)
-    found = {query.name: step_of.get(query.name, query.cadence.us) for query in order}
-    units = tuple(_unit(members, "" if sharing else members[0].name, found) for members in groups.values())
-    place = {query.name: index for index, members in enumerate(groups.values()) for query in members}
-    readers = (_reader(query, place[query.name], units[place[query.name]], found[query.name]) for query in order)
+    groups: dict[object, list[Member]] = {}
+    for query, needs in members:
+        rows = needs.rows
+        key = (query.streams, rows.joins, rows.where.opaque, tuple(k.row for k in rows.keys), _compared(needs))
+        groups.setdefault(key if sharing else query.name, []).append((query, needs))
+    found = {query.name: step_of.get(query.name, query.cadence.us) for query, _needs in members}
+    units = tuple(_unit(several, "" if sharing else several[0][0].name, found) for several in groups.values())
+    place = {query.name: index for index, several in enumerate(groups.values()) for query, _needs in several}
+    served = [{_whatever_size(one): number for number, one in enumerate(unit.synopses)} for unit in units]
+    readers = []
+    for query, needs in members:
+        index = place[query.name]
+        uses = tuple(
+            Use(u.function, served[index][_whatever_size(u.synopsis)], u.parameters, _conditions(units[index], u.where))
+            for u in needs.uses
+        )
+        where = _conditions(units[index], needs.rows.where)
+        readers.append(Reader(query, index, found[query.name], where, uses, needs.walk))
     return SharedPlan(units, tuple(readers))
 
 
-def _compared(query: WindowQuery) -> tuple[str, ...]:
-    predicates = [query.where, *(aggregate.where for aggregate in query.aggregates)]
-    return tuple(sorted({c.column for predicate in predicates for c in predicate.comparisons}))
+def _predicates(needs: Needs) -> list[Predicate]:
+    return [needs.rows.where, *(use.where for use in needs.uses)]
 
 
-def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -> Unit:
-    first = members[0]
-    synopses: dict[UnitSynopsis, None] = {ROWS: None}
-    constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
-    for query in members:
-        for aggregate in query.aggregates:
-            synopses[_synopsis(query, aggregate)] = None
-        for predicate in (query.where, *(aggregate.where for aggregate in query.aggregates)):
+def _compared(needs: Needs) -> tuple[str, ...]:
+    return tuple(sorted({c.column for predicate in _predicates(needs) for c in predicate.comparisons}))
+
+
+def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) -> Unit:
+    first, needed = members[0]
+    synopses = {ROWS: None, **{use.synopsis: None for _query, needs in members for use in needs.uses}}
+    constants: dict[str, set[Constant]] = {column: set() for column in _compared(needed)}
+    for _query, needs in members:
+        for predicate in _predicates(needs):
             for comparison in predicate.comparisons:
                 constants[comparison.column].update(comparison.values)
     return Unit(
-        stream=first.stream,
-        joins=first.joins,
-        mask=first.where.opaque,
-        keys=tuple(key.row for key in first.keys),
+        stream=first.streams[0],
+        joins=needed.rows.joins,
+        mask=needed.rows.where.opaque,
+        keys=tuple(key.row for key in needed.rows.keys),
         bands=tuple(_band(column, values) for column, values in constants.items()),
         synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
-        windows=tuple(sorted({(query.range_us, steps[query.name]) for query in members})),
+        windows=tuple(sorted({(query.range_us, steps[query.name]) for query, _needs in members})),
         owner=owner,
-        united=first.united,
+        united=first.streams[1:],
     )
 
 
@@ -80,62 +87,26 @@ def _band(column: str, values: set[Constant]) -> BandColumn:
 
 
 def _largest(synopses: Iterable[UnitSynopsis]) -> list[UnitSynopsis]:
-    """All synopses; of rankings by the same score the one that keeps most, since it answers the others too."""
-    kept: dict[object, UnitSynopsis] = {}
+    """All synopses; of those that differ in size alone the one that keeps most, since it serves the others too."""
+    kept: dict[UnitSynopsis, UnitSynopsis] = {}
     for one in synopses:
-        same = _score(one) if one.kind == "world" else one
-        known = kept.setdefault(same, one)
-        if one.kind == "world" and known.parameters[0] != ALL_ROWS:
-            least, most = sorted((known, one), key=lambda s: s.parameters[0] or 0)
-            kept[same] = least if least.parameters[0] == ALL_ROWS else most
+        known = kept.setdefault(_whatever_size(one), one)
+        if _size(one) > _size(known):
+            kept[_whatever_size(one)] = one
     return list(kept.values())
 
 
-def _score(ranking: UnitSynopsis) -> object:
-    """What rankings that share their rows agree on: all but k."""
-    return ranking.argument, ranking.parameters[1:]
+def _whatever_size(synopsis: UnitSynopsis) -> UnitSynopsis:
+    """What synopses that serve each other agree on."""
+    if not SYNOPSES[synopsis.kind].sized:
+        return synopsis
+    return replace(synopsis, parameters=(None, *synopsis.parameters[1:]))
 
 
-def _place(unit: Unit, query: WindowQuery, aggregate: Aggregate) -> int:
-    """Which synopsis of the unit an aggregate reads."""
-    own = _synopsis(query, aggregate)
-    for place, one in enumerate(unit.synopses):
-        if one == own or (own.kind == one.kind == "world" and _score(own) == _score(one)):
-            return place
-    raise AssertionError("a unit keeps what its readers read")
-
-
-def _synopsis(query: WindowQuery, aggregate: Aggregate) -> UnitSynopsis:
-    top = query.top
-    if top is not None:
-        most = ALL_ROWS if top.whole or aggregate.parameters[0] == "STREAMS_ALIKE" else top.ranks
-        return UnitSynopsis(TOP.synopsis, top.kept, (most, int(top.ascending)))
-    function = FUNCTIONS[aggregate.function]
-    if aggregate.argument is None:
-        return ROWS
-    kind = function.synopsis
-    if aggregate.distinct:
-        assert function.distinct is not None, f"{function.name} with DISTINCT was bound"
-        kind = function.distinct
-    parameters: tuple[int | None, ...] = ()
-    if kind == "values":
-        parameters = (None if aggregate.distinct else PERCENTILE_VALUES,)
-    elif kind == "distinct":
-        rsd = aggregate.parameters[0] if aggregate.parameters else DEFAULT_RSD
-        assert isinstance(rsd, int | float)
-        parameters = (round(1e6 * rsd),)
-    argument = aggregate.argument
-    if aggregate.function == "count_if":
-        argument = f"CASE WHEN {argument} THEN 1 END"
-    return UnitSynopsis(kind, argument, parameters, aggregate.ignore_nulls)
-
-
-def _reader(query: WindowQuery, index: int, unit: Unit, step: Micros) -> Reader:
-    uses = tuple(
-        Use(a.function, _place(unit, query, a), a.parameters, _conditions(unit, a.where))
-        for a in query.aggregates
-    )
-    return Reader(query, index, step, _conditions(unit, query.where), uses)
+def _size(synopsis: UnitSynopsis) -> float:
+    if not SYNOPSES[synopsis.kind].sized:
+        return 0
+    return float("inf") if synopsis.parameters[0] == EVERYTHING else synopsis.parameters[0] or 0
 
 
 def _conditions(unit: Unit, predicate: Predicate) -> Conditions:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.errors import BindError, Span
+from punctual.plan.aggregates import Aggregate
 from punctual.plan.functions import FUNCTIONS, canonical
-from punctual.plan.query import Aggregate, Condition, Constant, Predicate
+from punctual.plan.rows import Condition, Constant, Predicate
 from punctual.sql.bind_predicate import bind_filter
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Call, Expression, split_commas

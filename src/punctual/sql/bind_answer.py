@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from punctual.errors import BindError
-from punctual.plan.query import Aggregate, Predicate
+from punctual.plan.aggregates import Aggregate
+from punctual.plan.rows import Predicate
 from punctual.sql.bind_aggregate import bind_aggregate
 from punctual.sql.bind_row import column_names
 from punctual.sql.expression import ColumnReference, Expression, same_but_for_brackets

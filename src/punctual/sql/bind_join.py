@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from punctual.errors import BindError
-from punctual.plan.query import Join
+from punctual.plan.rows import Join
 from punctual.sql.bind_predicate import conjuncts
 from punctual.sql.bind_row import row_sql
 from punctual.sql.expression import Expression, matching

@@ -14,7 +14,7 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from punctual.plan.query import Comparison, Condition, Constant, Operator, Predicate
+from punctual.plan.rows import Comparison, Condition, Constant, Operator, Predicate
 from punctual.sql.bind_row import row_pieces
 from punctual.sql.expression import Expression, matching
 from punctual.sql.pieces import render

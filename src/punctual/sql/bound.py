@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.errors import Span
-from punctual.plan.query import WindowQuery
+from punctual.plan.query import Query
 from punctual.plan.relation import Stream, Table
 
 
@@ -34,7 +34,7 @@ class CreateTable:
 class CreateQuery:
     """A standing query."""
 
-    query: WindowQuery
+    query: Query
     span: Span
 
 

@@ -6,6 +6,7 @@ before it declared. A name whose statement failed is remembered, so that its use
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from punctual.catalog import Catalog
@@ -15,6 +16,7 @@ from punctual.plan.relation import Declared
 from punctual.sql.bind_from import AlreadyToldError
 from punctual.sql.bind_query import bind_query
 from punctual.sql.bind_relation import bind_relation
+from punctual.sql.body_binder import BodyBinder
 from punctual.sql.bound import CreateQuery, CreateStream, CreateTable, DropQuery, Explain, SetOption, Statement
 from punctual.sql.parse_statement import created_name, parse_statement
 from punctual.sql.problems import Problems, suggest
@@ -53,7 +55,7 @@ class Program:
         return found
 
 
-def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> Program:
+def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: Sequence[BodyBinder]) -> Program:
     """Parse and bind a program.
 
     Parameters
@@ -64,23 +66,16 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> Progra
         What was declared before.
     base : str
         The directory that relative paths of FILES start from.
+    binders : sequence of BodyBinder
+        One for each kind of query.
 
     Raises
     ------
     ProgramErrors
         Everything that is wrong, in the order of the places.
-
-    Examples
-    --------
-    >>> program = compile_program('''
-    ...     CREATE STREAM s (ts TIMESTAMP EVENT TIME, x DOUBLE) FROM FEED;
-    ...     CREATE QUERY q AS SELECT avg(x) AS mean FROM s [RANGE 1 HOUR] PERIOD 1 MINUTE;
-    ... ''', base=".")
-    >>> program.catalog.queries["q"].outputs[0].expression
-    '`a0`'
     """
     tokens, broken = tokenize(text)
-    binder = _Binder(text, catalog, base)
+    binder = _Binder(text, catalog, base, binders)
     statements = split_statements(tokens)
     if broken is not None:
         binder.errors.append(broken)
@@ -102,10 +97,11 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> Progra
 class _Binder:
     """The catalog as it grows from statement to statement."""
 
-    def __init__(self, text: str, catalog: Catalog, base: str) -> None:
+    def __init__(self, text: str, catalog: Catalog, base: str, binders: Sequence[BodyBinder]) -> None:
         self.text = text
         self.catalog = catalog
         self.base = base
+        self.binders = binders
         self.errors: list[PunctualError] = []
         self.statements: list[Statement] = []
         self.failed: frozenset[str] = frozenset()
@@ -135,7 +131,7 @@ class _Binder:
             return self._declare(bind_relation(syntax, self.base, problems))
         if isinstance(syntax, CreateQuerySyntax):
             self._check_new(syntax.name, problems)
-            return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, problems))
+            return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, self.binders, problems))
         if isinstance(syntax, CreateModelSyntax):
             self._check_new(syntax.name, problems)
             self._check_model(syntax, problems)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from punctual.kernel.window.bands import GRID_SHIFT, grids_from_json, grids_to_json, rebase
 from punctual.kernel.window.keys import dense_values, encode, order
 from punctual.kernel.window.spec import I64, Grid, SynopsisSpec, UnitSpec
-from punctual.kernel.window.synopsis import State, Synopsis, make
+from punctual.kernel.window.synopsis import SIZED, State, Synopsis, make
 
 GRIDS, SYNOPSES = b"punctual.grids", b"punctual.synopses"
 
@@ -171,9 +171,9 @@ def _grids_in_order(cells: Cells) -> Cells:
 
 
 def _description(one: SynopsisSpec) -> str:
-    # Rankings read each other's rows: one that keeps fewer is all that a smaller k needs, and a larger k that came
-    # later says itself that its windows are not covered.
-    parameters = one.parameters[1:] if one.kind == "world" else one.parameters
+    # States of any size are read: one that keeps less is all that a smaller one needs, and a query that came later and
+    # needs more says itself that its windows are not covered.
+    parameters = one.parameters[1:] if one.kind in SIZED else one.parameters
     return json.dumps([one.kind, one.column, parameters, one.ignore_nulls])
 
 

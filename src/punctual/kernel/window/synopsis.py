@@ -102,6 +102,10 @@ KINDS: dict[str, Callable[[tuple[Any, ...], bool], Synopsis]] = {
 }
 
 
+SIZED = frozenset(("world",))
+"""Kinds whose first parameter says how much is kept. States of one size can be read as those of another."""
+
+
 def make(kind: str, parameters: tuple[Any, ...] = (), ignore_nulls: bool = False) -> Synopsis:
     """The synopsis of a kind.
 

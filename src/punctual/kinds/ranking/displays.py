@@ -17,22 +17,23 @@ Cost: one call for each instant and group; rows are encoded and taken for all of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.engine.passes import Asked, of_type
 from punctual.kernel.window.keys import dense
 from punctual.kernel.window.order import ranks
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.window.ragged import lists_of, offsets_of
 from punctual.kernel.world.ranked import reaches
 from punctual.kernel.world.steady import steady
-from punctual.plan.query import Top
-from punctual.ports.answers import GROUPS, STABLE, AnswerBlock
+from punctual.kinds.columns import of_type
+from punctual.kinds.job import Job
+from punctual.plan.ranking import Ranking
+from punctual.ports.answers import GROUPS
 
 I64 = NDArray[np.int64]
 NOBODY = np.zeros(0, np.int64)
@@ -40,50 +41,17 @@ OF_THE_RANKING = 2
 """The last columns of an entry are its value and its rank, which do not tell who it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
-    """A query's last answer, alone in its block, and its position in the log."""
-
-    position: int
-    block: AnswerBlock
-
-
-class Displayed:
-    """The last answers of queries whose rankings are stable."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, Last] = {}
-
-    def keep(self, position: int, blocks: Iterable[AnswerBlock]) -> None:
-        """Remember the last answers of these blocks, which are durable."""
-        for block in blocks:
-            if STABLE in block.table.column_names and block.table.num_rows:
-                own = block.table.take(pa.array([block.table.num_rows - 1]))  # a copy: the block can be forgotten
-                self._last[block.query] = Last(position, AnswerBlock(block.query, own))
-
-    def only(self, queries: Iterable[str]) -> None:
-        """Forget all others."""
-        self._last = {name: self._last[name] for name in queries if name in self._last}
-
-    def before(self, position: int) -> dict[str, Last]:
-        """What stands in older records than this one."""
-        return {name: last for name, last in self._last.items() if last.position < position}
-
-    def next(self, asked: Asked, answered: Answered) -> Answered:
-        """What a query displays, given its rankings with their near misses; others' answers as they are."""
-        query = asked.reader.query
-        if query.top is None or not query.top.margin:
-            return answered
-        last = self._last.get(query.name)
-        if last is None or last.block.table["at"][0].as_py() <= asked.after:
-            return _steadied(asked, query.top, answered, [], [])
-        table = last.block.table
-        try:
-            former = _members(table["rows"], asked.types.outputs)[:-OF_THE_RANKING]
-            keys = _members(table[GROUPS], asked.types.keys) if query.keys else []
-        except pa.ArrowException:  # the stream was declared anew, and its columns have other types
-            former = keys = []
-        return _steadied(asked, query.top, answered, former, keys)
+def next_display(job: Job, body: Ranking, answered: Answered) -> Answered:
+    """What a query displays, given its rankings with their near misses."""
+    if job.last is None or job.last.table["at"][0].as_py() <= job.after:
+        return _steadied(job, body, answered, [], [])
+    table = job.last.table
+    try:
+        former = _members(table["rows"], job.types.outputs)[:-OF_THE_RANKING]
+        keys = _members(table[GROUPS], job.types.keys) if body.rows.keys else []
+    except pa.ArrowException:  # the stream was declared anew, and its columns have other types
+        former = keys = []
+    return _steadied(job, body, answered, former, keys)
 
 
 def _members(lists: pa.ChunkedArray, types: Sequence[pa.DataType]) -> list[pa.Array]:
@@ -92,31 +60,31 @@ def _members(lists: pa.ChunkedArray, types: Sequence[pa.DataType]) -> list[pa.Ar
 
 
 def _steadied(
-    asked: Asked, top: Top, answered: Answered, former: Sequence[pa.Array], former_keys: Sequence[pa.Array]
+    job: Job, body: Ranking, answered: Answered, former: Sequence[pa.Array], former_keys: Sequence[pa.Array]
 ) -> Answered:
     """The rankings of all instants made displays, the first from the former one: its entries, and their groups."""
     lists = answered.values[0].field("rows")
     items = lists.flatten()
     bounds = lists.offsets.to_numpy() - lists.offsets[0].as_py()
     before = len(former[0]) if former else 0
-    group = _codes(former_keys, answered.keys, asked.types.keys, before + answered.instant.size)
-    code = _codes(former, items.flatten()[:-OF_THE_RANKING], asked.types.outputs, before + len(items))
+    group = _codes(former_keys, answered.keys, job.types.keys, before + answered.instant.size)
+    code = _codes(former, items.flatten()[:-OF_THE_RANKING], job.types.outputs, before + len(items))
     cell = np.repeat(np.arange(before, before + answered.instant.size), np.diff(bounds))
     # Former entries are numbered within their group, those of now within theirs at their instant.
     number = _numbered(np.concatenate([group[:before], group.size + cell]), code)
     entries, values = number[before:], items.field("value").to_numpy()
-    threshold = top.parameters[0] if top.semantics == "PT" else None
-    ascending = top.semantics == "EXPECTED_RANK"
+    threshold = body.parameters[0] if body.semantics == "PT" else None
+    ascending = body.semantics == "EXPECTED_RANK"
     shown = _by_group(group[:before], number[:before])
     taken: list[I64] = []
-    starts = np.searchsorted(answered.instant, np.arange(asked.due.instants.size + 1)).tolist()
+    starts = np.searchsorted(answered.instant, np.arange(job.due.instants.size + 1)).tolist()
     for first, after in pairwise(starts):
         here: dict[int, I64] = {}  # a group that has no rows now has nothing on display
         for one in range(first, after):
             own, begin, end = int(group[before + one]), bounds[one], bounds[one + 1]
             places = begin + steady(
                 shown.get(own, NOBODY), entries[begin:end], values[begin:end],
-                k=top.k, margin=top.margin, ascending=ascending, threshold=threshold,
+                k=body.k, margin=body.margin, ascending=ascending, threshold=threshold,
             )  # fmt: skip
             here[own] = entries[places]
             taken.append(places)
@@ -124,7 +92,7 @@ def _steadied(
     rows = np.concatenate([NOBODY, *taken])
     sizes = np.array([one.size for one in taken], np.int64)
     if threshold is None:
-        is_held = rows - np.repeat(bounds[:-1], sizes) >= top.k
+        is_held = rows - np.repeat(bounds[:-1], sizes) >= body.k
     else:
         is_held = ~reaches(values[rows], threshold)
     held = np.bincount(np.repeat(np.arange(sizes.size), sizes), is_held, sizes.size).astype(np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from punctual.kernel.world.rank_walk import EPS, enough_mass
 from punctual.kernel.world.synopsis import SPARED
 
-__all__ = ["SPARED", "mass_read", "share_of_walk"]
+__all__ = ["SPARED", "mass_read"]
 
 
 def mass_read(k: int, eps: float = EPS) -> float:
@@ -23,8 +23,3 @@ def mass_read(k: int, eps: float = EPS) -> float:
     (41, 219, 141)
     """
     return float(enough_mass(np.array([k]), log(eps))[0])
-
-
-def share_of_walk(k: int, eps: float) -> float:
-    """Which part of a walk is left when its tail is cut at eps."""
-    return mass_read(k, eps) / mass_read(k)

@@ -13,38 +13,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
-from punctual.engine.passes import Asked
-from punctual.engine.reduced import letter
-from punctual.engine.row_texts import row_text
 from punctual.kernel.window.panes import Answered
 from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rows import SLACK
-from punctual.plan.query import WindowQuery
+from punctual.kinds.job import Job
+from punctual.kinds.memory import KindMemory, LettersWritten, RowLetter
+from punctual.kinds.ranking.row_texts import row_text
+from punctual.plan.ranking import Ranking
 from punctual.plan.relation import Stream
 from punctual.schedule.due import BEGINNING
-from punctual.store.store import Store
 
 REASON = "adds up to more than 1 within a window"
 I64 = NDArray[np.int64]
-Letter = tuple[str, str, str | None, Micros]
-"""Stream, reason, row, event time."""
 
 
-class BrokenRules:
-    """What was reported, and what is to be written."""
+class BrokenRules(KindMemory):
+    """What was reported, and what is new."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, written: LettersWritten) -> None:
+        self._read_written = written
         self._known: dict[tuple[str, str], tuple[int, str]] | None = None
-        self._new: list[dict[str, Any]] = []
+        self._new: list[RowLetter] = []
         self._seen: dict[str, Micros] = {}
         """By query, the last instant whose broken rules were reported."""
 
@@ -53,82 +48,73 @@ class BrokenRules:
         """How often a row was written, and its event time, by stream and row; looked up when the first rule breaks."""
         if self._known is None:
             self._known = {}
-            for one in self._store.dead_letters():
+            for one in self._read_written():
                 if REASON in one["reason"]:
                     which = one["stream"], one["row"] or _unseen_rule(one["reason"])
                     self._known[which] = self._known.get(which, (0, ""))[0] + 1, one["event_time"] or ""
         return self._known
 
-    def see(self, asked: Asked, answered: Answered, streams: Mapping[str, Stream]) -> None:
-        """Take note of the rows that an answer leaves out."""
-        query, instants = asked.reader.query, asked.due.instants
-        if query.top is None or not instants.size:
+    def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
+        query, instants = job.query, job.due.instants
+        if not instants.size:
             return
+        assert isinstance(query.body, Ranking)
         before = self._seen.get(query.name, BEGINNING)
-        if before <= asked.after:  # of a query that had its name and other windows
+        if before <= job.after:  # of a query that had its name and other windows
             before = BEGINNING
         self._seen[query.name] = int(instants[-1])
         if not len(answered.instant):
             return
-        said = _Said(query, [streams[name.lower()] for name in query.streams], answered.values[0])
+        told = _Reports(query.body, [streams[name.lower()] for name in query.streams], answered.values[0])
         former = np.concatenate([[before], instants[:-1]])[answered.instant]
-        for window in said.rows(former):
-            for (stream, reason, row, time), times in Counter(window).items():
-                self._add(stream, reason, row, time, times)
-        for stream, reason, row, time in said.unseen(instants[answered.instant]):
-            self._add(stream, reason, row, time, 1)
+        for window in told.rows(former):
+            for letter, times in Counter(window).items():
+                self._add(letter, times)
+        for letter in told.unseen(instants[answered.instant]):
+            self._add(letter, 1)
 
-    def _add(self, stream: str, reason: str, row: str | None, time: Micros, times: int) -> None:
-        which = stream, row or _unseen_rule(reason)
+    def _add(self, letter: RowLetter, times: int) -> None:
+        which = letter.stream, letter.row or _unseen_rule(letter.reason)
         written, _time = self._written.get(which, (0, ""))
         if times > written:
-            self._written[which] = times, iso(time)
-            self._new += [
-                letter(stream, reason, 0, origin=None, row=row, event_time=time) for _ in range(times - written)
-            ]
+            self._written[which] = times, iso(letter.event_time)
+            self._new += [letter] * (times - written)
 
-    def write(self, batch: int) -> dict[str, int]:
-        """Make what is new durable, as letters of this batch; how many each stream has."""
+    def letters(self) -> list[RowLetter]:
         letters, self._new = self._new, []
-        counts: dict[str, int] = {}
-        for one in letters:
-            one["batch"] = batch
-            counts[one["stream"]] = counts.get(one["stream"], 0) + 1
-        if letters:
-            self._store.add_dead_letters(batch, b"".join(orjson.dumps(one) + b"\n" for one in letters))
-        return counts
+        return letters
 
     def forget(self, before: Micros) -> None:
-        """Rows at or before this instant are in no window to come."""
         if before == BEGINNING or not self._known:
             return
         oldest = iso(before - SECOND)  # texts with and without a fraction compare by whole seconds
         self._known = {row: (times, time) for row, (times, time) in self._known.items() if time > oldest}
 
 
-class _Said:
+class _Reports:
     """What the answers of a query say of broken rules, window by window."""
 
-    def __init__(self, query: WindowQuery, streams: Sequence[Stream], answers: pa.StructArray) -> None:
+    def __init__(self, body: Ranking, streams: Sequence[Stream], answers: pa.StructArray) -> None:
         self._streams = {stream.name: stream for stream in streams}
-        self._kind = "key" if query.top is not None and query.top.semantics == "STREAMS_EXCLUSIVE" else "rule"
+        self._kind = "key" if body.semantics == "STREAMS_EXCLUSIVE" else "rule"
         self._answers = answers
 
-    def rows(self, former: I64) -> Iterator[list[Letter]]:
+    def rows(self, former: I64) -> Iterator[list[RowLetter]]:
         """Rows that a window at the instant ``former`` cannot have reported."""
         lists = self._answers.field("broken")
         rows, window = lists.flatten(), np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
         if not len(rows):
             return
         fresh = np.flatnonzero(_fresh(rows, window, former[window]))
-        found: dict[int, list[Letter]] = {}
+        found: dict[int, list[RowLetter]] = {}
         for row, number in zip(rows.take(pa.array(fresh)).to_pylist(), window[fresh].tolist()):
             stream = self._stream(row["r"], row.get("u"))
             reason = f"{self._name(row['r'], row.get('u'))} {REASON}"
-            found.setdefault(number, []).append((stream.name.lower(), reason, row_text(stream, row), row["t"]))
+            letter = RowLetter(stream.name.lower(), reason, row_text(stream, row), row["t"])
+            found.setdefault(number, []).append(letter)
         yield from found.values()
 
-    def unseen(self, instants: I64) -> Iterator[Letter]:
+    def unseen(self, instants: I64) -> Iterator[RowLetter]:
         """Rules whose rows nobody kept."""
         lists = self._answers.field("unseen")
         window = np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
@@ -137,7 +123,7 @@ class _Said:
             own = stream.name if len(self._streams) > 1 and self._kind == "rule" else None
             more = f"{rule['n']} of its rows were no candidates and are not kept"
             reason = f"{self._name(rule['r'], own)} {REASON}; {more}"
-            yield stream.name.lower(), reason, None, int(instants[number])
+            yield RowLetter(stream.name.lower(), reason, None, int(instants[number]))
 
     def _stream(self, label: str, named: str | None) -> Stream:
         """The stream of a row; of a rule nobody kept, as its label begins where streams are united."""

@@ -8,13 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from punctual.errors import Span
+from punctual.errors import PunctualError, Span
 from punctual.kernel.window.keys import encode, order, shard_of
 from punctual.kernel.window.synopsis import make
-from punctual.plan.functions import FUNCTIONS, TOP
-from punctual.plan.query import Aggregate, Condition, Key, Order, Output, Period, Top, WindowQuery
+from punctual.kinds.registry import kind_of
+from punctual.kinds.type_rules import type_name
+from punctual.plan.aggregates import Aggregate, Aggregates
+from punctual.plan.functions import FUNCTIONS
+from punctual.plan.query import Body, Input, Order, Output, Period, Query
+from punctual.plan.ranking import Ranking
+from punctual.plan.rows import Condition, GroupedRows, Key
 from punctual.runtime.backend import QueryTypes
-from punctual.runtime.type_rules import refusals, type_name, with_casts
 
 VALUES: dict[str, pa.Array] = {
     "BOOLEAN": pa.array([True, False, None, True]),
@@ -59,18 +63,25 @@ BECOMES_DOUBLE = {
 """What Spark's analyzer casts to DOUBLE by itself."""
 
 
-def query_of(aggregate: Aggregate) -> WindowQuery:
-    return WindowQuery("q", "s", 60, Period(60), (), (aggregate,), (Output("o", "`a0`", "a0"),))
+def query_of(body: Body, order: tuple[Order, ...] = ()) -> Query:
+    return Query("q", (Input("s", 60),), Period(60), (Output("o", "`a0`", "a0"),), body, order)
+
+
+def refusals(query: Query, types: QueryTypes) -> list[PunctualError]:
+    return kind_of(query).refusals(query, types)
 
 
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize(("name", "distinct"), CALLS)
 def test_an_aggregate_of_a_type_works_or_is_refused(name: str, distinct: bool, kind: str) -> None:
     function, array, span = FUNCTIONS[name], VALUES[kind], Span(3, 9)
-    query = query_of(Aggregate(name, "`x`", PARAMETERS.get(name, ()), distinct, span=span))
+    call = Aggregate(name, "`x`", PARAMETERS.get(name, ()), distinct, span=span)
+    query = query_of(Aggregates(GroupedRows(), (call,)))
     types = QueryTypes((), (array.type,), (array.type,), (), (array.type,))
     errors = refusals(query, types)
-    cast = with_casts(query, types).aggregates[0].argument
+    body = kind_of(query).with_casts(query, types).body
+    assert isinstance(body, Aggregates)
+    cast = body.calls[0].argument
     takes = ATOMIC if name == "count" and distinct else TAKES[name]
     if kind in BECOMES_DOUBLE.get(name, ()):
         assert (errors, cast) == ([], "CAST((`x`) AS DOUBLE)")
@@ -95,9 +106,8 @@ def test_an_aggregate_of_a_type_works_or_is_refused(name: str, distinct: bool, k
 @pytest.mark.parametrize("kind", VALUES)
 def test_rows_are_grouped_and_sorted_by_a_type_or_it_is_refused(kind: str) -> None:
     array = VALUES[kind]
-    query = WindowQuery("q", "s", 60, Period(60), (Key("`x`", Span(1, 2)),), (), (), order=(
-        Order("`k0`", True, True, Span(7, 8)),
-    ))
+    body = Aggregates(GroupedRows(keys=(Key("`x`", Span(1, 2)),)), ())
+    query = query_of(body, (Order("`k0`", True, True, Span(7, 8)),))
     errors = refusals(query, QueryTypes((array.type,), (), (), (array.type,), ()))
     if kind in NESTED:
         assert [(e.code, e.span, kind in e.fact) for e in errors] == [
@@ -114,9 +124,7 @@ def test_rows_are_grouped_and_sorted_by_a_type_or_it_is_refused(kind: str) -> No
 def test_a_condition_is_boolean(kind: str) -> None:
     of, condition = VALUES[kind].type, Condition("`x`", Span(1, 2))
     count = Aggregate("count", None, conditions=(Condition("`y`", Span(3, 4)),))
-    query = WindowQuery(
-        "q", "s", 60, Period(60), (), (count,), (), conditions=(condition,), having="`a0`", having_span=Span(5, 6)
-    )
+    query = query_of(Aggregates(GroupedRows(conditions=(condition,)), (count,), "`a0`", Span(5, 6)))
     errors = refusals(query, QueryTypes((), (pa.int64(),), (), (), (None,), (of, of), of))
     places = [] if kind == "BOOLEAN" else [Span(1, 2), Span(3, 4), Span(5, 6)]
     assert [error.span for error in errors] == places
@@ -126,8 +134,7 @@ def test_a_condition_is_boolean(kind: str) -> None:
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_score_has_an_order(kind: str) -> None:
     row = pa.struct([("s", VALUES[kind].type), ("p", pa.float64()), ("r", pa.string())])
-    top = Top(2, "PK", "`x`", "", score_span=Span(1, 2))
-    query = WindowQuery("q", "s", 60, Period(60), (), (Aggregate(TOP.name, "named_struct(...)"),), (), top=top)
+    query = query_of(Ranking(GroupedRows(), 2, "PK", "`x`", "", "named_struct(...)", (), score_span=Span(1, 2)))
     errors = refusals(query, QueryTypes((), (pa.list_(row),), (), (), (row,)))
     assert [error.span for error in errors] == ([Span(1, 2)] if kind in NESTED else [])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punctual.estimate.ranking_reach import share_of_walk
+from punctual.kinds.ranking.reach import mass_read
 
 LADDER = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2)
 """By how much a probability may move, from hardly to visibly."""
@@ -27,4 +27,5 @@ class TailCut:
 
     def setting(self, share: float) -> float:
         """The least eps of :data:`LADDER` that leaves at most this share of a walk, the loosest where none does."""
-        return next((eps for eps in LADDER if share_of_walk(self.ranks, eps) <= share), LADDER[-1])
+        whole = mass_read(self.ranks)
+        return next((eps for eps in LADDER if mass_read(self.ranks, eps) <= share * whole), LADDER[-1])

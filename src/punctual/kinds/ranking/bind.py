@@ -11,13 +11,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from punctual.errors import BindError
-from punctual.plan.query import Aggregate, Output, Predicate, Top
+from punctual.errors import BindError, PunctualError
+from punctual.plan.query import Output
+from punctual.plan.ranking import Ranking
 from punctual.plan.relation import Stream, quoted
 from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, common_columns, key_of
 from punctual.sql.bind_answer import output_name
+from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_rows import bind_rows, check_names
+from punctual.sql.body_binder import BoundBody
 from punctual.sql.expression import Expression
+from punctual.sql.parse_query import missing_k
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
 from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
@@ -29,26 +34,47 @@ LISTS = ("U_TOPK", "U_KRANKS")
 """Semantics whose answer is a list as a whole: its rows are not weighed against one another."""
 
 
-def bind_top(
-    select: SelectSyntax, streams: Sequence[Stream], scope: Scope, where: Predicate, problems: Problems
-) -> tuple[Top, Aggregate, tuple[Output, ...]] | None:
-    """The ranking, its aggregate and its outputs; None with the reason in ``problems``.
+def ranks(select: SelectSyntax, bound: BoundFrom) -> bool:
+    """Whether a SELECT is a ranking, or was meant to be one."""
+    return select.top is not None or _is_called_top(select, bound.scope)
 
-    ``streams`` are those whose rows are ranked together.
-    """
+
+def _is_called_top(select: SelectSyntax, scope: Scope) -> bool:
+    """Whether TOP was read as a column and there is none of that name."""
+    first = select.items[0].expression
+    return first is not None and first.tokens[0].word == "TOP" and not scope.find(("TOP",))
+
+
+def bind_ranking(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+    """The ranking and its outputs; None with the reason in ``problems``."""
     syntax = select.top
-    assert syntax is not None
-    semantics = syntax.semantics
-    if syntax.streams:
-        if semantics != "PK":
-            problems.not_yet(f"{semantics} of STREAMS", syntax.span, "leave BY out")
-        for stream in (stream for stream in streams if not stream.keys):
-            problems.add(BindError(
-                "bind.no-key", f'stream "{stream.name}" has no key', span=syntax.span,
-                detail="TOP k STREAMS ranks keys", hint="declare one in CREATE STREAM, for example: sensor STRING KEY",
-            ))
-        semantics = "STREAMS_EXCLUSIVE" if syntax.exclusive else "STREAMS"
-    _check_parameters(syntax, problems)
+    if syntax is None:
+        if bound.complete:
+            assert select.items[0].expression is not None
+            problems.add(missing_k(select.items[0].expression.tokens[0].span))
+        return None
+    if select.distinct is not None:
+        problems.not_yet("DISTINCT with TOP", select.distinct, "leave DISTINCT out; TOP k STREAMS ranks a key once")
+    streams = [item.stream for item in bound.streams]
+    _check_probability(syntax, streams, problems)
+    if not bound.complete:
+        return None
+    misread = _misread_exclusive(select, syntax, bound.scope)
+    if misread is not None:
+        problems.add(misread)
+        return None
+    if not bound.as_one or any(item.syntax.model for item in bound.streams):
+        check_names(select, bound, problems)
+        return None
+    return _bind_ranking(select, syntax, bound, problems)
+
+
+def _bind_ranking(
+    select: SelectSyntax, syntax: TopSyntax, bound: BoundFrom, problems: Problems
+) -> BoundBody | None:
+    streams, scope = [item.stream for item in bound.streams], bound.scope
+    rows, _key_pieces = bind_rows(select, bound, problems)
+    semantics = _semantics(syntax, streams, problems)
     margin = _margin(select, semantics, problems)
     if select.having is not None:
         problems.not_yet("HAVING with TOP", select.having.span)
@@ -56,7 +82,7 @@ def bind_top(
         problems.add(BindError(
             "bind.top-and-limit", "TOP already says how many rows there are", span=syntax.span, hint="leave LIMIT out",
         ))
-    score = _score(select, problems)
+    score = _score(select, syntax, problems)
     if score is None:
         return None
     probability, rule, key = _meanings(streams)
@@ -85,6 +111,27 @@ def bind_top(
         outputs.append(
             Output(output_name(item, names, problems), f"`a0`[0].`{place}`", None, item.expression.span)
         )
+    body = Ranking(
+        rows=rows,
+        k=syntax.k,
+        semantics=semantics,
+        score=by,
+        kept=_struct(kept[:3] + sorted(kept[3:])),
+        selected=_struct([*ranked, *selected]),
+        fields=tuple(fields),
+        key=key_field,
+        alike=syntax.exclusive and streams[0].probability is None,
+        parameters=syntax.parameters,
+        ascending=score.ascending,
+        margin=margin,
+        score_span=score.expression.span,
+        span=syntax.span,
+    )
+    return BoundBody(body, (*outputs, *_own_outputs(semantics, outputs, problems)))
+
+
+def _own_outputs(semantics: str, outputs: Sequence[Output], problems: Problems) -> tuple[Output, ...]:
+    """What the semantics says of each ranked row, after the selected columns."""
     value = VALUES.get(semantics, "probability")
     taken = {output.name.lower(): output for output in outputs}
     for name in (value, RANK):
@@ -93,13 +140,45 @@ def bind_top(
                 "bind.duplicate-name", f'a ranking has a column "{name}" of its own', span=taken[name].span,
                 hint=f"rename yours: AS {name}_2",
             ))
-    outputs += [Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")]
-    told = "STREAMS_ALIKE" if syntax.exclusive and streams[0].probability is None else semantics
-    parameters = (told, syntax.k, int(score.ascending), margin, syntax.parameters, tuple(fields), key_field)
-    aggregate = Aggregate("top", _struct([*ranked, *selected]), parameters, where=where, span=syntax.span)
-    rows = _struct(kept[:3] + sorted(kept[3:]))
-    top = Top(syntax.k, semantics, by, rows, syntax.parameters, score.ascending, margin, score.expression.span)
-    return top, aggregate, tuple(outputs)
+    return Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")
+
+
+def _misread_exclusive(select: SelectSyntax, syntax: TopSyntax, scope: Scope) -> PunctualError | None:
+    """What is wrong where EXCLUSIVE was read as a column and there is none of that name."""
+    first = select.items[0].expression
+    if first is None or syntax.streams or first.tokens[0].word != "EXCLUSIVE" or scope.find(("EXCLUSIVE",)):
+        return None
+    return BindError(
+        "bind.bad-top", "EXCLUSIVE belongs to a ranking of STREAMS", span=first.tokens[0].span,
+        hint=f"write TOP {syntax.k} STREAMS EXCLUSIVE",
+    )
+
+
+def _check_probability(syntax: TopSyntax, streams: Sequence[Stream], problems: Problems) -> None:
+    """Rows need a probability each; alternatives of a key may do without, all of them."""
+    lacking = [stream for stream in streams if stream.probability is None]
+    if lacking and not (syntax.exclusive and len(lacking) == len(streams)):
+        problems.add(BindError(
+            "bind.no-probability", f'stream "{lacking[0].name}" has no probability column', span=syntax.span,
+            detail="a top-k over possible worlds ranks rows that may not exist, so each row needs a probability",
+            hint="declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY",
+        ))
+
+
+def _semantics(syntax: TopSyntax, streams: Sequence[Stream], problems: Problems) -> str:
+    """What the ranking is called, with its parameters checked."""
+    semantics = syntax.semantics
+    if syntax.streams:
+        if semantics != "PK":
+            problems.not_yet(f"{semantics} of STREAMS", syntax.span, "leave BY out")
+        for stream in (stream for stream in streams if not stream.keys):
+            problems.add(BindError(
+                "bind.no-key", f'stream "{stream.name}" has no key', span=syntax.span,
+                detail="TOP k STREAMS ranks keys", hint="declare one in CREATE STREAM, for example: sensor STRING KEY",
+            ))
+        semantics = "STREAMS_EXCLUSIVE" if syntax.exclusive else "STREAMS"
+    _check_parameters(syntax, problems)
+    return semantics
 
 
 def _struct(fields: Sequence[tuple[str, str]]) -> str:
@@ -126,10 +205,9 @@ def _meanings(streams: Sequence[Stream]) -> tuple[str, str, str]:
     return probability, rule, key_of(stream)
 
 
-def _score(select: SelectSyntax, problems: Problems) -> OrderSyntax | None:
+def _score(select: SelectSyntax, syntax: TopSyntax, problems: Problems) -> OrderSyntax | None:
     if len(select.order) == 1:
         return select.order[0]
-    assert select.top is not None
     if select.order:
         second = select.order[1].expression
         problems.add(BindError(
@@ -139,7 +217,7 @@ def _score(select: SelectSyntax, problems: Problems) -> OrderSyntax | None:
         ))
         return None
     problems.add(BindError(
-        "bind.no-score", "TOP ranks by a score, and there is none", span=select.top.span,
+        "bind.no-score", "TOP ranks by a score, and there is none", span=syntax.span,
         hint="add ORDER BY with one expression, for example: ORDER BY speed DESC",
     ))
     return None

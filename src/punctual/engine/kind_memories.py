@@ -1,0 +1,46 @@
+"""What kinds remember of answers while a program runs, and the dead letters that they find in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from punctual.clock import Micros
+from punctual.engine.reduced import letter
+from punctual.kernel.window.panes import Answered
+from punctual.kinds import registry
+from punctual.kinds.job import Job
+from punctual.plan.relation import Stream
+from punctual.store.store import Store
+
+
+class KindMemories:
+    """One memory a kind, over one state."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._memories = {kind: kind.memory(store.dead_letters) for kind in registry.KINDS}
+
+    def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
+        """Take note of what the cells gave for a job."""
+        self._memories[registry.kind_of(job.query)].see(job, answered, streams)
+
+    def write(self, batch: int) -> dict[str, int]:
+        """Make new dead letters durable, as letters of this batch; how many each stream has."""
+        letters = [one for memory in self._memories.values() for one in memory.letters()]
+        counts: dict[str, int] = {}
+        for one in letters:
+            counts[one.stream] = counts.get(one.stream, 0) + 1
+        if letters:
+            written = (
+                letter(one.stream, one.reason, batch, origin=None, row=one.row, event_time=one.event_time)
+                for one in letters
+            )
+            self._store.add_dead_letters(batch, b"".join(orjson.dumps(one) + b"\n" for one in written))
+        return counts
+
+    def forget(self, before: Micros) -> None:
+        """Rows at or before this instant are in no window to come."""
+        for memory in self._memories.values():
+            memory.forget(before)

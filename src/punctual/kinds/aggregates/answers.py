@@ -1,0 +1,128 @@
+"""Answers of aggregates: expressions over keys and aggregates, HAVING, ORDER BY and LIMIT; a row for each group."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from punctual.kernel.window.keys import encode
+from punctual.kernel.window.keys import order as spark_order
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.clause import Clause
+from punctual.kinds.columns import answer_column, of_type
+from punctual.kinds.job import Job
+from punctual.kinds.result import Result
+from punctual.plan.aggregates import Aggregates
+from punctual.plan.query import Query
+from punctual.runtime.backend import Question
+
+I64 = NDArray[np.int64]
+NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
+
+
+def question(job: Job, body: Aggregates, answered: Answered) -> tuple[Question, list[Clause]] | None:
+    """What Catalyst must evaluate; None when all columns are keys and aggregates as they are."""
+    query, types = job.query, job.types
+    asked = [
+        (o.expression, t, Clause(f'column "{o.name}"', o.span))
+        for o, t in zip(query.outputs, types.outputs)
+        if o.reference is None
+    ]
+    if body.having is not None:
+        asked.append((body.having, pa.bool_(), Clause("HAVING", body.having_span)))
+    asked += [
+        (o.expression, t, Clause("ORDER BY", o.span))
+        for o, t in zip(query.order, types.order)
+        if _plain(o.expression) is None
+    ]
+    if not asked:
+        return None
+    expressions, kinds, clauses = zip(*asked)
+    used = {m.group(1) or "at" for text in expressions for m in NAMES.finditer(text)}
+    columns = {name: answer_column(job, answered, name) for name in sorted(used or {"at"})}
+    return Question(expressions, kinds, columns), list(clauses)
+
+
+def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]) -> Result:
+    """The result rows of each answer, and what is said about their error."""
+    query, types = job.query, job.types
+    results = iter(reply)
+    outputs = [
+        of_type(answer_column(job, answered, o.reference) if o.reference is not None else next(results), t)
+        for o, t in zip(query.outputs, types.outputs)
+    ]
+    having = next(results) if body.having is not None else None
+    order = []
+    for item in query.order:
+        plain = _plain(item.expression)
+        order.append(answer_column(job, answered, plain) if plain is not None else next(results))
+    instant = answered.instant.astype(np.int64)
+    rows = _arrange(query, instant, having, order)
+    if rows is not None:
+        outputs = [array.take(rows) for array in outputs]
+        instant = instant[rows.to_numpy()]
+    count = job.due.instants.size
+    offsets = np.searchsorted(instant, np.arange(count + 1)).astype(np.int32)
+    struct = pa.StructArray.from_arrays(outputs, names=[o.name for o in query.outputs])
+    listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
+    return Result(listed, _errors(query, answered, rows, offsets, count))
+
+
+def _plain(expression: str) -> str | None:
+    match = re.fullmatch(r"`(k\d+|a\d+|at)`", expression.strip())
+    return match.group(1) if match else None
+
+
+def _arrange(query: Query, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
+    """Which rows stay, in which order; None when all of them as they are (by instant, then by keys)."""
+    if having is None and not order and query.limit is None:
+        return None
+    kept = np.arange(instant.size)
+    if having is not None:
+        kept = kept[pc.fill_null(having, False).to_numpy(zero_copy_only=False)]
+    if order:
+        ranks: list[NDArray[np.int64]] = [kept]
+        for item, array in reversed(list(zip(query.order, order))):
+            chosen = array.take(pa.array(kept))
+            codes, distinct = encode([chosen], len(chosen))  # equal values must have equal ranks
+            rank = spark_order(distinct).astype(np.int64)[codes]
+            ranks.append(rank if item.ascending else -rank)
+            null = pc.is_null(chosen).to_numpy(zero_copy_only=False)
+            ranks.append((null != item.nulls_first).astype(np.int64))
+        ranks.append(instant[kept])
+        kept = kept[np.lexsort(ranks)]
+    if query.limit is not None:
+        at = instant[kept]
+        place = np.arange(at.size) - np.searchsorted(at, at)
+        kept = kept[place < query.limit]
+    return pa.array(kept)
+
+
+def _errors(
+    query: Query, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int
+) -> pa.Array | None:
+    """For each answer, the widest half-width of each approximate output, as JSON; None when all of them are exact."""
+    widths: dict[str, NDArray[np.float64]] = {}
+    for output in query.outputs:
+        if output.reference is None or output.reference[0] != "a":
+            continue
+        half = answered.errors[int(output.reference[1:])]
+        if half is None or half.null_count == len(half):
+            continue
+        chosen = half if rows is None else half.take(rows)
+        values = np.append(pc.fill_null(chosen, 0.0).to_numpy(zero_copy_only=False), 0.0)
+        starts = np.minimum(offsets[:-1], values.size - 1)
+        widest = np.maximum.reduceat(values, starts)
+        widths[output.name] = np.where(offsets[:-1] < offsets[1:], widest, 0.0)
+    if not widths:
+        return None
+    texts: list[str | None] = []
+    for number in range(count):
+        said = {name: float(width[number]) for name, width in widths.items() if width[number] > 0}
+        texts.append(orjson.dumps(said).decode() if said else None)
+    return pa.array(texts, pa.string())

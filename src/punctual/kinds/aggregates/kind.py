@@ -1,0 +1,75 @@
+"""Aggregates over the rows of windows, one row an answer for each group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from punctual.errors import PunctualError
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.aggregates import answers, needs, type_rules
+from punctual.kinds.aggregates.bind import aggregates, bind_aggregates
+from punctual.kinds.clause import Clause
+from punctual.kinds.describe import described_use
+from punctual.kinds.job import Job
+from punctual.kinds.kind import Kind
+from punctual.kinds.result import Result
+from punctual.kinds.type_rules import as_written
+from punctual.plan.aggregates import Aggregates
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs, Reader, Unit
+from punctual.runtime.backend import QueryTypes, Question, TypeRequest
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.body_binder import BoundBody
+from punctual.sql.problems import Problems
+from punctual.sql.statement import SelectSyntax
+
+
+class AggregatesKind(Kind[Aggregates]):
+    """Windows that are answered by merging panes. Nothing gives way."""
+
+    body = Aggregates
+
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        return aggregates(select)
+
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        return bind_aggregates(select, bound, problems)
+
+    def needs(self, query: Query) -> Needs:
+        return needs.needs(self.body_of(query))
+
+    def type_request(self, query: Query) -> TypeRequest:
+        body = self.body_of(query)
+        return TypeRequest(query, body.rows, body.calls, body.conditions, body.having, body.having_span)
+
+    def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
+        return [*super().refusals(query, types), *type_rules.refused_calls(self.body_of(query), types)]
+
+    def with_casts(self, query: Query, types: QueryTypes) -> Query:
+        body = self.body_of(query)
+        cast = type_rules.with_casts(body, types)
+        return query if cast is body else replace(query, body=cast)
+
+    def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
+        return answers.question(job, self.body_of(job.query), answered)
+
+    def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
+        return answers.finish(job, self.body_of(job.query), answered, reply)
+
+    def describe(self, reader: Reader, unit: Unit) -> list[str]:
+        query, body = reader.query, self.body_of(reader.query)
+        lines = [
+            f"a{number}     {described_use(reader, use, self.describe_synopsis(unit.synopses[use.synopsis]))}"
+            for number, use in enumerate(reader.uses)
+        ]
+        lines += [f"{o.name} = {as_written(o.expression)}" for o in query.outputs if o.reference is None]
+        if body.having is not None:
+            lines.append(f"having {as_written(body.having)}")
+        if query.order:
+            order = ", ".join(f"{as_written(o.expression)}{'' if o.ascending else ' desc'}" for o in query.order)
+            lines.append(f"order  {order}")
+        if query.limit is not None:
+            lines.append(f"limit  {query.limit}")
+        return lines

@@ -1,0 +1,23 @@
+"""Columns of answers: what an expression's names stand for, in the types that Spark gave them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.job import Job
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+def answer_column(job: Job, answered: Answered, name: str) -> pa.Array:
+    """The column that expressions call by this name: a key, an aggregate or the instant of the answer."""
+    if name == "at":
+        return pa.array(job.due.instants[answered.instant], pa.int64()).cast(TIME)
+    place = int(name[1:])
+    return answered.values[place] if name[0] == "a" else of_type(answered.keys[place], job.types.keys[place])
+
+
+def of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The array in a type that it nearly always has already: a cast that does nothing costs as much as any."""
+    return array if array.type == data_type else array.cast(data_type)

@@ -1,0 +1,110 @@
+"""What the rest of the engine asks of a kind of query.
+
+A kind owns one type of body. Everything that differs between bodies is asked of it here, so nobody else has to look
+into a body: how SQL becomes one, what it reads of cells, which types it needs, what gives way under overload, how it
+answers, what it says of itself. A new kind is a folder with a subclass, and a line in :mod:`punctual.kinds.registry`.
+
+Answering has two phases, so that expressions of all queries of a pass are one call of Catalyst. From what the cells
+gave (``Answered``) a kind makes a question; from the reply to it the rows and fields of its answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+from punctual.errors import PunctualError
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.clause import Clause
+from punctual.kinds.job import Job
+from punctual.kinds.memory import KindMemory, LettersWritten
+from punctual.kinds.result import Result
+from punctual.kinds.type_rules import common_refusals
+from punctual.plan.query import Body, Query
+from punctual.plan.shared import Needs, Reader, Unit, UnitSynopsis
+from punctual.runtime.backend import QueryTypes, Question, TypeRequest
+from punctual.schedule.contract import Knob
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.body_binder import BoundBody
+from punctual.sql.problems import Problems
+from punctual.sql.statement import SelectSyntax
+
+B = TypeVar("B", bound=Body)
+
+
+class Kind(ABC, Generic[B]):
+    """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
+
+    body: type[B]
+    clauses: frozenset[str] = frozenset()
+    """Clauses of its own, besides those that every query may have."""
+
+    def body_of(self, query: Query) -> B:
+        """The body of one of its queries."""
+        assert isinstance(query.body, self.body)
+        return query.body
+
+    # -- from text ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        """Whether a SELECT is of this kind. Kinds are asked in the order of the registry."""
+
+    @abstractmethod
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        """The body and outputs of a SELECT, or None with everything wrong in ``problems``."""
+
+    # -- planning ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def needs(self, query: Query) -> Needs:
+        """What it reads of cells, and what its work is made of."""
+
+    def knob(self, query: Query) -> Knob | None:
+        """What gives way under overload; None: nothing."""
+        return None
+
+    def in_order(self, query: Query) -> bool:
+        """Whether an answer depends on the one before it, which is then in ``Job.last``."""
+        return False
+
+    # -- types -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def type_request(self, query: Query) -> TypeRequest:
+        """What Spark's analyzer is asked about the query."""
+
+    def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
+        """Everything that the query asks of values of types that cannot do it."""
+        return common_refusals(self.type_request(query), types)
+
+    def with_casts(self, query: Query, types: QueryTypes) -> Query:
+        """The query with the casts that Spark makes without being asked."""
+        return query
+
+    # -- answering ---------------------------------------------------------------------------------
+
+    def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
+        """What Catalyst must evaluate for the job, and where each expression stands; None where nothing."""
+        return None
+
+    @abstractmethod
+    def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
+        """Rows and fields of the job's answers. ``reply`` has an array for each expression of the question."""
+
+    def memory(self, written: LettersWritten) -> KindMemory:
+        """What the kind remembers of answers while a program runs; ``written`` are the dead letters so far."""
+        return KindMemory()
+
+    # -- saying what it does -----------------------------------------------------------------------
+
+    @abstractmethod
+    def describe(self, reader: Reader, unit: Unit) -> list[str]:
+        """Lines of EXPLAIN: what it computes from its unit."""
+
+    def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
+        """A synopsis that its queries need, in EXPLAIN."""
+        argument = "" if synopsis.argument is None else synopsis.argument.replace("`", "")
+        return f"{synopsis.kind}({argument})"

@@ -1,0 +1,24 @@
+"""Every kind of query, once. Whoever has a query asks here who answers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from punctual.kinds.aggregates.kind import AggregatesKind
+from punctual.kinds.kind import Kind
+from punctual.kinds.ranking.kind import RankingKind
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs
+
+KINDS: tuple[Kind[Any], ...] = (RankingKind(), AggregatesKind())
+"""In the order in which they are asked whether a SELECT is theirs."""
+
+
+def kind_of(query: Query) -> Kind[Any]:
+    """The kind of a query, by its body."""
+    return next(kind for kind in KINDS if kind.body is type(query.body))
+
+
+def needs_of(query: Query) -> Needs:
+    """What a query reads of cells."""
+    return kind_of(query).needs(query)

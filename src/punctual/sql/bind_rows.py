@@ -1,0 +1,91 @@
+"""The rows of a SELECT: joins take their equalities, WHERE is split, GROUP BY gives the keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from punctual.errors import BindError
+from punctual.plan.rows import GroupedRows, Join, Key
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.bind_join import bind_joins
+from punctual.sql.bind_predicate import bind_predicate, conjuncts
+from punctual.sql.bind_row import column_names, row_pieces
+from punctual.sql.expression import Expression
+from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.pieces import Pieces, render
+from punctual.sql.problems import Problems
+from punctual.sql.scope import Scope
+from punctual.sql.statement import ItemSyntax, SelectSyntax
+
+
+def bind_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> tuple[GroupedRows, list[Pieces]]:
+    """The rows in their groups, and the pieces of each key, by which answer expressions find it."""
+    rows = _filtered(select, bound, problems)
+    keys, pieces = _keys(select, bound.scope, problems)
+    return replace(rows, keys=keys), pieces
+
+
+def _filtered(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> GroupedRows:
+    """Joins and WHERE."""
+    parts = conjuncts(select.where) if select.where is not None else []
+    joins: tuple[Join, ...] = ()
+    if bound.as_one:
+        joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
+    return GroupedRows(joins, *bind_predicate(parts, bound.scope, problems))
+
+
+def check_names(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
+    """Look up the names of a SELECT that is refused anyway, so that its author sees all that is wrong with it."""
+    _filtered(select, bound, problems)
+    aliases = {item.alias.text.lower() for item in select.items if item.alias is not None}
+    later = [select.having, *(item.expression for item in select.order)]
+    for expression in (*(item.expression for item in select.items), *select.groups, *later):
+        for column in expression.columns if expression is not None else ():
+            if expression is not None and not (column.parts[0].lower() in aliases and len(column.parts) == 1):
+                with problems.part():
+                    bound.scope.resolve(column, expression)
+        for error in refuse_calls(expression, column_names(bound.scope)) if expression is not None else ():
+            problems.add(error)
+
+
+def _keys(select: SelectSyntax, scope: Scope, problems: Problems) -> tuple[tuple[Key, ...], list[Pieces]]:
+    keys: list[Key] = []
+    pieces: list[Pieces] = []
+    for group in select.groups:
+        expression = group
+        with problems.part():
+            expression = _group_expression(group, select, scope)
+        row = row_pieces(expression, scope, "GROUP BY", problems)
+        text = render(row)
+        if all(key.row != text for key in keys):
+            keys.append(Key(text, group.span))
+            pieces.append(row)
+    return tuple(keys), pieces
+
+
+def _group_expression(group: Expression, select: SelectSyntax, scope: Scope) -> Expression:
+    """What GROUP BY 2 and GROUP BY alias stand for, by Spark's rules: a column goes before an alias."""
+    item = _ordinal(group, select)
+    if item is None and len(group.columns) == 1 and len(group.tokens) == 1 and not scope.find(group.columns[0].parts):
+        name = group.columns[0].parts[0].lower()
+        item = next((i for i in select.items if i.alias is not None and i.alias.text.lower() == name), None)
+    if item is None or item.expression is None:
+        return group
+    if any(is_aggregate(call.name) for call in item.expression.calls):
+        raise BindError(
+            "bind.aggregate-in-group-by", "an aggregate cannot stand in GROUP BY", span=group.span,
+            detail=f'"{group.text}" stands for {item.expression.text}',
+        )
+    return item.expression
+
+
+def _ordinal(expression: Expression, select: SelectSyntax) -> ItemSyntax | None:
+    if len(expression.tokens) != 1 or not expression.tokens[0].text.isdecimal():
+        return None
+    number = int(expression.tokens[0].text)
+    if not 1 <= number <= len(select.items):
+        raise BindError(
+            "bind.bad-ordinal", f"there is no SELECT item {expression.text}", span=expression.span,
+            detail=f"SELECT has {len(select.items)} items",
+        )
+    return select.items[number - 1]

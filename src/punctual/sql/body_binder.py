@@ -1,0 +1,42 @@
+"""What a kind of query does with a SELECT: the one thing that binding asks of it.
+
+This room parses, looks up FROM, and binds what all kinds share: joins, predicates, row and answer expressions. Who
+binds the rest is handed in, so that nothing here knows which kinds there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from punctual.plan.query import Body, Order, Output
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.problems import Problems
+from punctual.sql.statement import SelectSyntax
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBody:
+    """What a kind makes of a SELECT: the body, and the columns of its answers with their order."""
+
+    body: Body
+    outputs: tuple[Output, ...]
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+
+
+class BodyBinder(Protocol):
+    """Binds one kind of body."""
+
+    @property
+    def clauses(self) -> frozenset[str]:
+        """Clauses of its own, besides those that every query may have."""
+        ...
+
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        """Whether a SELECT is of this kind. The first binder that claims it binds it."""
+        ...
+
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        """The body, or None with everything wrong in ``problems``. Names mean nothing where FROM is not complete."""
+        ...

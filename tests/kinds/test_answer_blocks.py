@@ -1,0 +1,68 @@
+"""The fields that all answers have: when each instant was released, what its kind says, which answer of it this is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.engine.answer_blocks import answer_blocks
+from punctual.kernel.window.panes import Answered
+from punctual.kinds.job import Job
+from punctual.kinds.program import compile_program, share
+from punctual.plan.shared import Reader
+from punctual.runtime.backend import QueryTypes
+from punctual.schedule.due import DueInstants, Run
+
+PROGRAM = """
+    CREATE STREAM s (t TIMESTAMP EVENT TIME) FROM FEED;
+    CREATE QUERY hurried AS SELECT count(*) AS n FROM s [RANGE 10 MICROSECONDS] PERIOD 10 MICROSECONDS
+        DEADLINE 5 MICROSECONDS;
+    CREATE QUERY patient AS SELECT count(*) AS n FROM s [RANGE 10 MICROSECONDS] PERIOD 10 MICROSECONDS;
+"""
+INSTANTS = np.array([10, 20, 30])
+TYPES = QueryTypes((), (pa.int64(),), (pa.int64(),), (), (None,))
+
+
+def reader(name: str) -> Reader:
+    plan = share(compile_program(PROGRAM, base=".").catalog.queries.values())
+    return next(one for one in plan.readers if one.query.name == name)
+
+
+def job(name: str, released: list[int] | None, number: int = 0) -> Job:
+    due = DueInstants(INSTANTS, np.zeros(3, np.int64), INSTANTS // 10, (Run("10us", 10),))
+    moments = None if released is None else np.array(released)
+    return Job(reader(name), TYPES, due, covered_from=5, after=0, number=number, released=moments)
+
+
+def blocks(*jobs: Job) -> list[list[dict[str, object]]]:
+    counted = [Answered(np.arange(n := one.due.instants.size), [], [pa.array(range(n))], [None]) for one in jobs]
+    made = answer_blocks(jobs, counted, lambda questions: [], lambda: 107)
+    return [block.table.to_pylist() for block in made]
+
+
+def times(answer: dict[str, object]) -> tuple[object, ...]:
+    return tuple(answer[name] for name in ("released", "deadline", "answered", "on_time"))
+
+
+def test_every_instant_has_its_own_release() -> None:
+    (answers,) = blocks(job("hurried", [101, 102, 103]))
+    assert [times(one) for one in answers] == [(101, 106, 107, False), (102, 107, 107, True), (103, 108, 107, True)]
+    (some,) = blocks(job("hurried", [101, 102, 103]).only(np.array([False, True, True])))
+    assert some == [{**one, "rows": [{"n": n}]} for n, one in enumerate(answers[1:])]
+
+
+def test_without_a_deadline_or_a_release_nothing_is_late() -> None:
+    hurried, patient, replayed = blocks(job("hurried", [1, 1, 1]), job("patient", [2, 2, 2]), job("hurried", None))
+    assert {times(one) for one in hurried} == {(1, 6, 107, False)}
+    assert {times(one) for one in patient} == {(2, None, 107, None)}
+    assert {times(one) for one in replayed} == {(None, None, None, None)}
+
+
+def test_what_else_an_answer_says() -> None:
+    first, second = blocks(job("patient", None), job("patient", None, number=1))
+    assert [(one["number"], one["at"], one["from"], one["complete"]) for one in first] == [
+        (0, 10, 0, False), (0, 20, 10, True), (0, 30, 20, True),
+    ]
+    assert {one["number"] for one in second} == {1}
+    assert {(one["basis"], one["quality"], one["kept"], one["error"]) for one in first} == {("exact", 1.0, 1.0, None)}
+    assert [one["execution"] for one in first] == ["s/10us#1", "s/10us#2", "s/10us#3"]
