@@ -15,7 +15,6 @@ import pyarrow.csv
 
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.ports.feeds.slices import FileSlice
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
 from punctual.runtime.operators import shards
@@ -54,8 +53,7 @@ class InProcess:
         for work in tick.work:
             stream = work.branches[0].stream
             columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            files = FileSlice.from_json(work.slice).files
-            self._duck.register("_slice", read_landed([file.path for file in files], columns))
+            self._duck.register("_slice", read_landed(work.slice.parts, columns))
             for branch in work.branches:
                 batches += self._reduce(tick, work, branch)
         return pa.Table.from_batches(batches, OUTPUT)

@@ -15,17 +15,15 @@ from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import Answering
-from punctual.engine.arrivals import Arrivals
+from punctual.engine.batch_job import BatchJob, Slices
 from punctual.engine.broken_rules import BrokenRules
 from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.cuts import Cuts
 from punctual.engine.delivery import Delivered, Delivery
-from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
 from punctual.engine.progress import Progress, committed, end_of_input
-from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.registration import registered
 from punctual.engine.releases import due
@@ -35,6 +33,9 @@ from punctual.engine.tables import Tables
 from punctual.estimate.window_work import Rates
 from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, SharedPlan
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.slices import Slice, slice_from_json
+from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.schedule.due import Due, Listed, parts
 from punctual.store.manifest import Manifest
@@ -81,7 +82,7 @@ class Core:
         self.options = options
         self.delivery = Delivery(store, clock, options.keep_answers_us)
         self.tables = Tables(backend.table, report)
-        self.intakes: dict[str, Intake] = {}
+        self.sources = Sources(report, patient=judged)
         self.progress = committed(store)
         found = store.program()
         self.program = ProgramState.from_json(*found) if found else ProgramState()
@@ -99,7 +100,6 @@ class Core:
         self._standing: Standing | None = None
         self._memory: Memory | None = None
         self._answered: dict[str, Micros] = {}
-        self._arrivals = Arrivals(report, patient=judged)
 
     @property
     def standing(self) -> Standing:
@@ -115,7 +115,7 @@ class Core:
 
     # -- the program -------------------------------------------------------------------------------
 
-    def install(self, standing: Standing, intakes: Mapping[str, Intake]) -> None:
+    def install(self, standing: Standing, feeds: Mapping[str, Feed]) -> None:
         """Make this the standing program, at a batch boundary. What still fits of the old one is kept.
 
         An output that somebody else wrote is the one thing that can refuse it; nothing has changed then.
@@ -128,10 +128,10 @@ class Core:
         large = frozenset[str]().union(*(self._memory.too_large(manifest) for manifest in self._manifests()))
         if large:
             self._memory = self._remembering(standing, crowded | large)
-        for name, intake in intakes.items():
-            self.intakes[name] = intake
+        for name, feed in feeds.items():
+            self.sources.feeds[name] = feed
             for planned in self._taken(name):
-                intake.taken(planned)
+                feed.taken(planned)
         for name in standing.catalog.streams:
             self.progress.setdefault(name, Progress())
         self.cadences.adopt(standing.timing)
@@ -154,8 +154,7 @@ class Core:
 
     def _manifests(self) -> list[Manifest]:
         """The base, if there is one, and the batches after it."""
-        base = self.store.base()
-        return ([base] if base else []) + self.store.manifests()
+        return [*filter(None, [self.store.base()]), *self.store.manifests()]
 
     def _register(self) -> None:
         """Record which queries stand, since when, and from where their windows are covered."""
@@ -210,13 +209,13 @@ class Core:
 
     # -- recovery ----------------------------------------------------------------------------------
 
-    def _taken(self, stream: str) -> Iterator[Any]:
+    def _taken(self, stream: str) -> Iterator[Slice]:
         base = self.store.base()
         if base is not None and stream in base.body["taken"]:
-            yield base.body["taken"][stream]
+            yield slice_from_json(base.body["taken"][stream])
         for manifest in self.store.manifests():
             if stream in manifest.body["slices"]:
-                yield manifest.body["slices"][stream]
+                yield slice_from_json(manifest.body["slices"][stream])
 
     def recover(self) -> None:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
@@ -254,21 +253,25 @@ class Core:
             if plan is None:
                 return None
             self.store.write_plan(batch, plan)
-        planned = {name: s for name, s in plan["slices"].items() if name in self.intakes}
+        feeds = self.sources.feeds
+        planned = {name: slice_from_json(s) for name, s in plan["slices"].items() if name in feeds}
         letters: list[dict[str, Any]] = []
-        slices: dict[str, Any] = {}
+        slices: dict[str, Slice | None] = {}
         for name, whole in planned.items():
-            slices[name], lost = self.intakes[name].check(whole)
+            slices[name], lost = feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
         work = Slices(batch, slices, plan["horizon"])
         reduced = self._reduce(work)
         changed = [
-            (name, path, why) for name, part in work.slices.items() for path, why in self.intakes[name].changed(part)
+            (name, path, why)
+            for name, part in work.slices.items()
+            if part is not None
+            for path, why in feeds[name].changed(part)
         ]
         if changed:
             # A file that changed while it was read may have been half of each: it does not count at all.
             letters += [letter(name, why, batch, origin=path) for name, path, why in changed]
-            reduced = self._reduce(work.without(self.intakes, changed))
+            reduced = self._reduce(work.without(changed))
         for one in letters:
             self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
         reduced.letters = letters + reduced.letters
@@ -276,14 +279,15 @@ class Core:
 
     def _plan(self, limit: int | None) -> dict[str, Any] | None:
         now = self._clock.now()
-        slices = self._arrivals.slices(self.intakes, now, limit)
+        self.sources.look(now)
+        slices = {name: planned.to_json() for name, planned in self.sources.plan(limit).items()}
         return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
 
     def _reduce(self, work: Slices) -> Reduced:
-        reading = Reading(
-            self.backend, self.store, self.intakes, self.tables.content, self.progress, self.replan, self._alone
+        job = BatchJob(
+            self.backend, self.store, self.sources.feeds, self.tables.content, self.progress, self.replan, self._alone
         )
-        reduced, culprits = reading.reduce(self.standing, work)
+        reduced, culprits = job.reduce(self.standing, work)
         for stream, path, why in culprits.files:
             self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
         if culprits.queries:
@@ -291,7 +295,7 @@ class Core:
             self.install(self.replan(frozenset()), {})
         return reduced
 
-    def _commit(self, batch: int, planned: Mapping[str, Any], reduced: Reduced) -> Settled:
+    def _commit(self, batch: int, planned: Mapping[str, Slice], reduced: Reduced) -> Settled:
         after = dict(self.progress)
         for name, facts in reduced.facts.items():
             after[name] = after[name].after(facts, self.standing.catalog.streams[name].watermark_us)
@@ -300,9 +304,11 @@ class Core:
                 after[one["stream"]] = replace(after[one["stream"]], dead=after[one["stream"]].dead + 1)
         return self._settle(batch, planned, after, reduced)
 
-    def _settle(self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced) -> Settled:
+    def _settle(
+        self, batch: int, slices: Mapping[str, Slice], after: dict[str, Progress], reduced: Reduced
+    ) -> Settled:
         body = {
-            "slices": dict(slices),
+            "slices": {name: planned.to_json() for name, planned in slices.items()},
             "before": {name: progress.through for name, progress in self.progress.items()},
             **self._body(after),
         }
@@ -313,8 +319,9 @@ class Core:
             for section in manifest.sections:
                 self.memory.add(section, self.program.units)
         for name, planned in slices.items():
-            self.intakes[name].taken(planned)
-            self.intakes[name].finish(planned)
+            self.sources.feeds[name].taken(planned)
+            for path, why in self.sources.feeds[name].finish(planned):
+                self._report(f'file "{path}" of stream "{name}" was read and stays where it is: {why}')
         self.progress = after
         self.memory.seal(after)
         answers = self._pass(batch)
@@ -426,7 +433,7 @@ class Core:
 
     def _compact(self, batch: int) -> None:
         """One base in place of all batches so far, all of which are answered."""
-        taken = {name: intake.to_json() for name, intake in self.intakes.items()}
+        taken = {name: feed.everything_taken().to_json() for name, feed in self.sources.feeds.items()}
         body = {"taken": taken, "slices": {}, **self._body(self.progress)}
         self.store.rebase(batch, body, self.memory.export(batch))
         forms = {name for names in self.program.forms.values() for name, _since in names}

@@ -22,14 +22,16 @@ from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
 from punctual.engine.core import Core, Settled
-from punctual.engine.intake import Intake, LandedIntake, intake_for
 from punctual.engine.loop import Loop
 from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.ports.answers import AnswerBlock
-from punctual.ports.feeds.landed import land, write_rows
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.landed import LandedFeed
+from punctual.ports.feeds.landing import land
+from punctual.ports.feeds.sources import feed_for
 from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
 from punctual.ports.sinks.sink import Sink
@@ -111,7 +113,6 @@ class Engine:
         self._problem: BaseException | None = None
         self._sinks: dict[str, Sink] = {}
         self._listeners: list[Callable[[list[AnswerBlock]], None]] = []
-        self._fed: dict[str, int] = {}
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -143,7 +144,7 @@ class Engine:
 
     def _judge(
         self, catalog: Catalog, options: Options, declared: list[Declared], queries: list[WindowQuery], text: str
-    ) -> dict[str, Intake]:
+    ) -> dict[str, Feed]:
         """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
         assert self._backend is not None
         assert self._core is not None
@@ -152,29 +153,29 @@ class Engine:
         known = [relation for relation in relations if relation.name.lower() not in new]
         judged = self._backend.judge(declared, queries, known)
         errors = list(judged.errors)
-        intakes: dict[str, Intake] = {}
+        feeds: dict[str, Feed] = {}
         for one in declared:
             if isinstance(one.relation, Stream):
                 name = one.relation.name.lower()
                 try:
                     folder = self._core.store.feed_folder(name)
-                    intakes[name] = intake_for(one.relation, options, folder, live=self._live)
-                    intakes[name].look()
+                    feeds[name] = feed_for(one.relation, options, folder, live=self._live)
+                    feeds[name].look(self._clock.now())
                 except FeedError as error:
                     error.span = one.span
                     errors.append(error)
         if errors:
             raise ProgramErrors(errors, text)
         self._types |= judged.queries
-        return intakes
+        return feeds
 
-    def _install(self, catalog: Catalog, options: Options, intakes: Mapping[str, Intake]) -> None:
+    def _install(self, catalog: Catalog, options: Options, feeds: Mapping[str, Feed]) -> None:
         core = self._core
         assert core is not None
         core.tables.declare(catalog.tables)
         former, core.options = core.options, options
         try:
-            core.install(core.stand(_with_casts(catalog, self._types), self._types), intakes)
+            core.install(core.stand(_with_casts(catalog, self._types), self._types), feeds)
         except PunctualError:
             core.options = former
             raise
@@ -228,15 +229,9 @@ class Engine:
                     f'there is no stream "{name}" that is fed from Python',
                     hint=f"declare it first: CREATE STREAM {name} (...) FROM FEED",
                 )
-            folder = core.store.feed_folder(name.lower())
-            intake = core.intakes[name.lower()]
-            assert isinstance(intake, LandedIntake)
-            number = self._fed.get(folder)
-            if number is None:
-                number = intake.next_number()
-            columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            write_rows(folder, number, rows, columns)
-            self._fed[folder] = number + 1
+            feed = core.sources.feeds[name.lower()]
+            assert isinstance(feed, LandedFeed)
+            feed.put(rows, self._clock.now())
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -263,11 +258,11 @@ class Engine:
                 core.delivery.sinks |= sinks
                 self._core = core
                 standing = set(map(id, self._catalog.queries.values()))
-                intakes: dict[str, Intake] = {}
+                feeds: dict[str, Feed] = {}
                 for declared, queries, text in self._written:
                     still = [q for q in queries if id(q) in standing]
-                    intakes |= self._judge(self._catalog, options, declared, still, text)
-                self._install(self._catalog, options, intakes)
+                    feeds |= self._judge(self._catalog, options, declared, still, text)
+                self._install(self._catalog, options, feeds)
                 core.recover()
                 for name in self._frames:
                     self._land(core, name)

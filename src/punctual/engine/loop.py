@@ -32,7 +32,7 @@ class Loop:
     stopping: threading.Event
     progress: Progress
     watch: Callable[[], None]
-    """Looks after what feeds the program besides its intakes, once a round."""
+    """Looks after what feeds the program besides its sources, once a round."""
 
     def once(self, speed: float | None) -> None:
         """Read what is there to its end and answer all that is due."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from punctual.clock import iso
 from punctual.kernel.window.lift import merge
 from punctual.kernel.window.spec import UnitSpec
+from punctual.own_names import ORIGIN, ROW, TIME, WHY
 from punctual.runtime.operators.reduce import DEAD, FACTS, LATE, Facts, from_ipc, to_ipc
 
 Bytes: TypeAlias = bytes | pa.Buffer | str
@@ -72,7 +73,7 @@ def _table(row: dict[str, Any]) -> pa.Table:
 
 
 def _letters(stream: str, table: pa.Table, batch: int) -> Sequence[dict[str, Any]]:
-    columns = [table.column(name).to_pylist() for name in ("_why", "_row", "_origin", "_t")]
+    columns = [table.column(name).to_pylist() for name in (WHY, ROW, ORIGIN, TIME)]
     return [
         letter(stream, why, batch, origin=origin, row=row, event_time=time) for why, row, origin, time in zip(*columns)
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -16,6 +16,8 @@ from punctual.errors import PunctualError
 from punctual.kernel.window.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.slices import Slice
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.shards import AnswerShards
 
@@ -49,8 +51,8 @@ class SliceWork:
     """One stream's part of a tick."""
 
     stream: str
-    feed: Any
-    slice: Any
+    feed: Feed
+    slice: Slice
     branches: tuple[Branch, ...]
     late: UnitSpec | None
     complete_through: Micros

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.ports.feeds.files import read_table
+from punctual.ports.feeds.static_tables import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
 from punctual.runtime.backend import Judged, Question, Tick

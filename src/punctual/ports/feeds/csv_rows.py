@@ -15,16 +15,15 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from punctual.ports.feeds.reading import (
-    RAW,
+from punctual.own_names import RAW
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.read_plan import (
     Columns,
     Inspection,
     ReadPlan,
     flag,
     literal,
     misfits,
-    name_fault,
-    quoted,
     row_text,
 )
 from punctual.ports.feeds.slices import FileRef
@@ -47,9 +46,6 @@ def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tu
     by_position: Layout = (len(columns), tuple(range(len(columns))))
     for ref in files:
         try:
-            fault = name_fault(ref.path)
-            if fault is not None:
-                raise _HeaderError(fault)
             header = _header(ref.path, options) if has_header else []
             if header is not None:
                 layouts[_layout(header, columns) if has_header else by_position].append(ref.path)
@@ -118,7 +114,7 @@ def _plan(
     return ReadPlan(
         paths=paths,
         format="csv",
-        schema=", ".join([*(f"`_c{place}` STRING" for place in range(width)), f"{raw} STRING"]),
+        fields=(*((f"_c{place}", "STRING") for place in range(width)), (RAW, "STRING")),
         options=(
             # A quote inside quotes is doubled, as everything but Spark writes it.
             ("escape", flag(options, "quote", '"')),

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.ports.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted, row_text
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, literal, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
 
 NANOS = "NANOSECONDS"
@@ -60,9 +61,6 @@ def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequenc
     faults: list[tuple[str, str]] = []
     for ref in files:
         try:
-            fault = name_fault(ref.path)
-            if fault is not None:
-                raise _FileError(fault)
             shapes[_shape(pq.read_metadata(ref.path), columns)].append(ref.path)
         except _FileError as problem:
             faults.append((ref.path, str(problem)))
@@ -170,13 +168,13 @@ def _plan(paths: tuple[str, ...], shape: Shape, columns: Columns, options: Seque
     values: list[str] = []
     checks: list[tuple[str, str, str]] = []
     shown: list[str] = []
-    fields: list[str] = []
+    fields: list[tuple[str, str]] = []
     for found, (name, kind) in zip(shape, columns):
         if found is None:
             values.append(f"CAST(NULL AS {kind})")
             continue
         column, own = quoted(found[0]), found[1]
-        fields.append(f"{column} {'BIGINT' if own == NANOS else own}")
+        fields.append((found[0], "BIGINT" if own == NANOS else own))
         shown.append(f"{literal(name)}, {column}")
         # Division rounds towards zero; times before 1970 must be cut towards the past like all others.
         value = f"timestamp_micros(({column} - pmod({column}, 1000L)) div 1000L)" if own == NANOS else column
@@ -187,7 +185,7 @@ def _plan(paths: tuple[str, ...], shape: Shape, columns: Columns, options: Seque
     return ReadPlan(
         paths=paths,
         format="parquet",
-        schema=", ".join(fields),
+        fields=tuple(fields),
         options=tuple(options),
         values=tuple(values),
         reason=misfits(checks),

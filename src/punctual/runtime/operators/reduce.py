@@ -1,7 +1,7 @@
 """The one stage of a tick: rows of a stream in, partial cells and dead letters out.
 
 Runs inside Spark's Python workers (``mapInArrow``) and, with the same bytes as a result, in process. A row that must
-not count carries its reason in ``_why``; a row that came too late counts in the stream's late cells, so that answers
+not count carries its reason; a row that came too late counts in the stream's late cells, so that answers
 can say how many rows they lack. Rows are reduced in chunks, so memory does not grow with the partition.
 
 Output rows: ``unit`` (index, or one of the marks below), ``cells``, and the payload inline or, when it is large, the
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.spec import UnitSpec
+from punctual.own_names import MARK, ORIGIN, ROW, TIME, WHY
 
 CHUNK_ROWS = 1_000_000
 INLINE_BYTES = 4 << 20
@@ -67,14 +68,14 @@ class Reduce:
         dead: list[pa.Table] = []
         facts = Facts()
         for chunk in _chunks(batches):
-            why = chunk.column("_why")
+            why = chunk.column(WHY)
             good = chunk
             if why.null_count < len(why):
                 bad = chunk.filter(pc.is_valid(why))
                 good = chunk.filter(pc.is_null(why))
                 if self.counted:
-                    late = bad.filter(pc.equal(bad.column("_why"), LATE_REASON))
-                    dead.append(bad.select(["_why", "_row", "_origin", "_t"]))
+                    late = bad.filter(pc.equal(bad.column(WHY), LATE_REASON))
+                    dead.append(bad.select([WHY, ROW, ORIGIN, TIME]))
                     facts.dead += bad.num_rows - late.num_rows
                     facts.late += late.num_rows
                     if self.late is not None and late.num_rows:
@@ -83,7 +84,7 @@ class Reduce:
                 continue
             times = _times(good)
             facts.see(times)
-            columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != "_"}
+            columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != MARK}
             for index, spec in self.units:
                 cells = lift(spec, times, columns, self.shards)
                 if cells.num_rows:
@@ -190,7 +191,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _times(table: pa.Table) -> NDArray[np.int64]:
-    times: NDArray[np.int64] = table.column("_t").to_numpy().astype(np.int64, copy=False)
+    times: NDArray[np.int64] = table.column(TIME).to_numpy().astype(np.int64, copy=False)
     return times
 
 
