@@ -16,7 +16,7 @@ import pyarrow.csv
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick
-from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.reduce import OUTPUT, Reduce
 from punctual.runtime.operators.shards import AnswerShards
@@ -61,7 +61,7 @@ class InProcess:
     def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
         # Translated once a branch: the bounds, which change with every batch, are filled in afterwards.
-        text = duck_text(branch_sql(branch, "_slice", views, THROUGH, HORIZON))
+        text = duck_text(branch_sql(branch, "_slice", views, Limits(str(work.earliest), HORIZON, THROUGH)))
         text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import FeedError
+from punctual.ports.feeds import csv_rows, listing
 from punctual.ports.feeds import files as files_module
-from punctual.ports.feeds import listing
 from punctual.ports.feeds.csv_rows import inspect_csv
 from punctual.ports.feeds.file_reader import FileReader
 from punctual.ports.feeds.files import FilesFeed
@@ -226,7 +226,7 @@ def test_a_name_that_is_not_utf8_is_one_unreadable_file_with_escapes(tmp_path: P
     orjson.dumps(some.to_json())
     assert files.changed(some) == []
     left, lost = files.check(some)
-    assert lost == [(f"{tmp_path}//a\\\\\\xff.json", "unreadable file: its name is not UTF-8")]
+    assert lost == [(f"{tmp_path}//a\\\\\\xff.json", "unreadable file: its path is not UTF-8")]
     assert sorted(names(left)) == ["a\\\\xff.json", "a\\xff.json"]
     files.taken(some)
     assert planned(files) is None
@@ -291,6 +291,44 @@ def test_csv_headers_obey_the_options(tmp_path: Path) -> None:
     looked = inspect_csv(refs(tmp_path), COLUMNS, (("sep", ";"), ("quote", "'"), ("comment", "#")))
     assert looked.unreadable == ()
     assert [value.count("_c1") for value in looked.plans[0].values] == [1, 0]
+
+
+def test_csv_headers_are_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "a", "wb") as file:
+        file.truncate(1 << 30)  # one line of a gigabyte
+    put(tmp_path / "b", "ts,x," + ",".join(f"c{number}" for number in range(20_478)) + "\n1,2\n")
+    put(tmp_path / "c", "ts,x," + ",".join(f"c{number}" for number in range(20_479)) + "\n1,2\n")
+    put(tmp_path / "d", '"ts","x\n' + "y" * 100_000 + '",x')
+    put(tmp_path / "e", "#" * 900_000 + "\nts,x\n" + "1,2\n" * 100_000)
+    put(tmp_path / "f", ("# a note\n" * 200_000) + "ts,x\n")
+    read = 0
+    opened = pa.input_stream
+
+    class Counted:
+        def __init__(self, path: str, **arguments: Any) -> None:
+            self._stream = opened(path, **arguments)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_problem: object) -> None:
+            self._stream.close()
+
+        def read(self, size: int) -> bytes:
+            nonlocal read
+            found: bytes = self._stream.read(size)
+            read += len(found)
+            return found
+
+    monkeypatch.setattr(csv_rows.pa, "input_stream", Counted)
+    looked = inspect_csv(sorted(refs(tmp_path), key=lambda ref: ref.path), COLUMNS, (("comment", "#"),))
+    assert read <= 6 << 20
+    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans] == [["b"], ["d"], ["e"]]
+    assert [(os.path.basename(path), why) for path, why in looked.unreadable] == [
+        ("a", "its header is longer than 1,048,576 bytes"),
+        ("c", "its header has 20,481 columns, and the reader takes 20,480 (maxColumns)"),
+        ("f", "its header is longer than 1,048,576 bytes"),
+    ]
 
 
 def test_parquet_files_with_one_shape_share_a_plan(tmp_path: Path) -> None:

@@ -29,10 +29,11 @@ PATIENCE = 1
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """What one batch reads: a slice for each stream (None: nothing is left of it), and how far ahead a row may be."""
+    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count."""
 
     batch: int
     slices: Mapping[str, Slice | None]
+    earliest: Micros
     horizon: Micros
 
     def without(self, files: Sequence[tuple[str, str, str]]) -> Slices:
@@ -93,6 +94,7 @@ class BatchJob:
                 branches=standing.branches[name],
                 late=standing.late.get(name),
                 complete_through=self.progress[name].through,
+                earliest=work.earliest,
                 horizon=work.horizon,
             )
             for name, planned in work.slices.items()

@@ -260,7 +260,7 @@ class Core:
         for name, whole in planned.items():
             slices[name], lost = feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, plan["horizon"])
+        work = Slices(batch, slices, self.options.earliest, plan["horizon"])
         reduced = self._reduce(work)
         changed = [
             (name, path, why)

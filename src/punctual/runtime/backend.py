@@ -56,6 +56,7 @@ class SliceWork:
     branches: tuple[Branch, ...]
     late: UnitSpec | None
     complete_through: Micros
+    earliest: Micros
     horizon: Micros
 
 

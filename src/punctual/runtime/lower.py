@@ -122,8 +122,17 @@ def _improbable(stream: Stream) -> str:
     )
 
 
-def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: str, horizon: str) -> str:
-    """The Spark SQL of a branch over the view of the stream's slice; the two limits are SQL numbers too.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which event times count, as SQL numbers: from ``earliest`` through ``horizon``, after ``complete_through``."""
+
+    earliest: str
+    horizon: str
+    complete_through: str
+
+
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice.
 
     ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
     column `` `alias.` `` which is true.
@@ -140,9 +149,10 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_th
     judged = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
-        f" WHEN unix_micros({event_time}) > {horizon} THEN 'event time too far ahead'"
+        f" WHEN unix_micros({event_time}) < {limits.earliest} THEN 'event time before earliest'"
+        f" WHEN unix_micros({event_time}) > {limits.horizon} THEN 'event time too far ahead'"
         f"{_improbable(stream)}"
-        f" WHEN unix_micros({event_time}) <= {complete_through} THEN 'late' END AS {why}{meanings}"
+        f" WHEN unix_micros({event_time}) <= {limits.complete_through} THEN 'late' END AS {why}{meanings}"
         f" FROM ({source})"
     )
     outputs = [time, why]

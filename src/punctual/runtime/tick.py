@@ -16,7 +16,7 @@ from punctual.own_names import own
 from punctual.plan.query import Join
 from punctual.plan.relation import quoted
 from punctual.runtime.backend import SliceWork, Tick
-from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce
 
 BYTES_PER_TASK = 16 << 20
@@ -42,7 +42,10 @@ def _branch(
 ) -> DataFrame:
     tables = {join.alias: views.view(spark, join, tick.tables[join.table.lower()]) for join in branch.joins}
     time = work.branches[0].stream.event_time
-    text = branch_sql(branch, view, tables, limit_sql(work.complete_through, time), limit_sql(work.horizon, time))
+    limits = Limits(
+        f"{work.earliest}L", limit_sql(work.horizon, time), limit_sql(work.complete_through, time)
+    )
+    text = branch_sql(branch, view, tables, limits)
     operator = Reduce(
         work.stream,
         branch.units,

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Container, Iterable, Iterator
 
 from punctual.errors import FeedError
-from punctual.ports.feeds.file_names import path_of, text_of
+from punctual.ports.feeds.file_names import is_escaped, path_of, text_of
 from punctual.ports.feeds.slices import FileRef
 
 
@@ -32,6 +32,10 @@ def list_files(path: str, seen: Container[str] = frozenset()) -> list[FileRef]:
     FeedError
         ``feed.missing-path`` when the folder or file is not there, ``feed.unreadable-path`` when it may not be read.
     """
+    if is_escaped(text_of(path)):
+        raise FeedError(
+            "feed.unreadable-path", f'path "{text_of(path)}" is not UTF-8', hint="rename it: Spark opens no other names"
+        )
     try:
         found = list(_refs(path, seen))
     except FileNotFoundError as problem:

@@ -109,7 +109,7 @@ def file_path(fields: Sequence[str]) -> str:
 def name_fault(path: str) -> str | None:
     """Why Spark cannot be given this path, or None."""
     if is_escaped(path):
-        return "its name is not UTF-8"
+        return "its path is not UTF-8"
     if ":" in path and _GLOB.search(path):
         return "Spark reads no path that has both a colon and one of \\ [ ] { } * ?"
     return None
