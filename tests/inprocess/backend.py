@@ -60,12 +60,13 @@ class InProcess:
 
     def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
-        # Translated once a branch: the bounds, which change with every batch, are filled in afterwards.
-        text = duck_text(branch_sql(branch, "_slice", views, Limits(str(work.earliest), HORIZON, THROUGH)))
+        # Translated once per branch: the bounds, which change with every batch, are filled in afterwards.
+        limits = Limits(str(work.earliest), HORIZON, THROUGH)
+        text = duck_text(branch_sql(branch, "_slice", views, limits, tops=work.tops))
         text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None
-        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted)
+        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted, work.tops)
         dealt = self._random.integers(0, self._partitions, rows.num_rows)
         found: list[pa.RecordBatch] = []
         for part in range(self._partitions):

@@ -96,6 +96,7 @@ class BatchJob:
                 complete_through=self.progress[name].through,
                 earliest=work.earliest,
                 horizon=work.horizon,
+                tops=self.feeds[name].arrivals(planned).differ,
             )
             for name, planned in work.slices.items()
             if planned is not None

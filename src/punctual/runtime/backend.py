@@ -58,6 +58,8 @@ class SliceWork:
     complete_through: Micros
     earliest: Micros
     horizon: Micros
+    tops: bool
+    """Whether the job says the greatest event time of each part: where parts arrived at different times."""
 
 
 @dataclass(frozen=True, slots=True)

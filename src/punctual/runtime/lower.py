@@ -131,8 +131,8 @@ class Limits:
     complete_through: str
 
 
-def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits) -> str:
-    """The Spark SQL of a branch over the view of the stream's slice.
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits, *, tops: bool) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice; ``tops`` asks for the origin of rows that count.
 
     ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
     column `` `alias.` `` which is true.
@@ -159,7 +159,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     if branch.counted:
         outputs += [
             f"CASE WHEN {why} IS NOT NULL THEN coalesce({raw}, {row_text(f'struct({declared})')}) END AS {row}",
-            f"CASE WHEN {why} IS NOT NULL THEN {origin} END AS {origin}",
+            origin if tops else f"CASE WHEN {why} IS NOT NULL THEN {origin} END AS {origin}",
         ]
     else:
         outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]

@@ -45,7 +45,7 @@ def _branch(
     limits = Limits(
         f"{work.earliest}L", limit_sql(work.horizon, time), limit_sql(work.complete_through, time)
     )
-    text = branch_sql(branch, view, tables, limits)
+    text = branch_sql(branch, view, tables, limits, tops=work.tops)
     operator = Reduce(
         work.stream,
         branch.units,
@@ -53,6 +53,7 @@ def _branch(
         tick.shards,
         tick.incoming,
         branch.counted,
+        work.tops,
     )
     return spark.sql(text).coalesce(parts).mapInArrow(InWorker(operator), OUTPUT_DDL)
 

@@ -21,16 +21,25 @@ class RateFeed:
     """``rows`` rows every ``per_us`` microseconds, at most ``limit`` in all.
 
     Live, row 0 happens at the whole second of the first look, and a row can be read once it has happened. Otherwise
-    row 0 is at 1970 and all rows up to the limit are there at the start.
+    row 0 is at 1970 and all rows up to the limit are there at the start. ``timed`` says whether the event time of a row
+    is when it happens.
     """
 
     def __init__(
-        self, rows: int, per_us: Micros, limit: int | None = None, *, live: bool, batch_rows: int = BATCH_ROWS
+        self,
+        rows: int,
+        per_us: Micros,
+        limit: int | None = None,
+        *,
+        live: bool,
+        timed: bool = True,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self.rows = rows
         self.per_us = per_us
         self._limit = limit
         self._live = live
+        self._timed = timed
         self._batch_rows = batch_rows
         self._done = 0
         self._happened = 0
@@ -68,9 +77,11 @@ class RateFeed:
 
     def arrivals(self, planned: RateSlice) -> Arrivals:
         started = self._started or 0
-        if not self._live:
-            return PartArrivals(planned.parts, (started,))
-        return RowArrivals(self.rows, self.per_us, planned.origin_us, started)
+        if self._live and self._timed:
+            first = max(self.time_of(planned.start, planned.origin_us), started)
+            return RowArrivals(self.rows, self.per_us, planned.origin_us, first)
+        last = self.time_of(planned.end - 1, planned.origin_us) if self._live else started
+        return PartArrivals(planned.parts, (max(last, started),))
 
     def check(self, planned: RateSlice) -> tuple[RateSlice | None, Lost]:
         return planned, []

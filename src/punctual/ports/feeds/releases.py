@@ -79,12 +79,12 @@ def _released(instants: I64, at: object, tops: object, batch: Completed) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class RowArrivals:
-    """Generated rows: row i of ``rows`` per ``per_us`` arrives at its own event time, and none before ``started``."""
+    """Generated rows, ``rows`` per ``per_us``: each arrives at its own event time, the slice's first at ``first``."""
 
     rows: int
     per_us: Micros
     origin_us: Micros
-    started: Micros
+    first: Micros
 
     @property
     def differ(self) -> bool:
@@ -97,7 +97,7 @@ class RowArrivals:
         into = -(-rest * self.rows // self.per_us)
         within = into % self.rows * self.per_us // self.rows
         time = self.origin_us + (periods + into // self.rows) * self.per_us + within
-        found: I64 = np.maximum(time, self.started)
+        found: I64 = np.maximum(time, self.first)
         last = batch.through if batch.greatest is None else batch.greatest - batch.watermark_us - 1
         found[instants > last] = NOT_YET
         found[instants <= batch.through] = BEFORE

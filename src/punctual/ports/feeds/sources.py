@@ -31,7 +31,7 @@ def feed_for(stream: Stream, options: Options, folder: str, *, live: bool) -> Fe
                     f'stream "{stream.name}" never ends, so a run with --once would not either',
                     hint="say how many rows: FROM RATE 1000 PER SECOND LIMIT 60000 ROWS",
                 )
-            return RateFeed(rows, per_us, limit, live=live)
+            return RateFeed(rows, per_us, limit, live=live, timed=stream.event_time.lower() == "ts")
         case FeedSource():
             return LandedFeed(columns, folder, max_files=options.max_files_per_tick)
         case _:

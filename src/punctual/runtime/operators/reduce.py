@@ -13,8 +13,8 @@ from __future__ import annotations
 import gc
 import os
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -50,7 +50,7 @@ class Reduce:
     """Reduce one stream's projected rows.
 
     ``units`` pairs each unit's index in the tick with its specification; ``counted`` is False for a second branch of
-    the same stream, whose rows were counted by the first.
+    the same stream, whose rows were counted by the first. ``tops`` asks for the greatest event time of each origin.
     """
 
     stream: str
@@ -59,6 +59,7 @@ class Reduce:
     shards: int
     incoming: str | None
     counted: bool = True
+    tops: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: dict[int, list[pa.Table]] = {}
@@ -84,6 +85,8 @@ class Reduce:
                 continue
             times = _times(good)
             facts.see(times)
+            if self.tops and self.counted:
+                facts.see_tops(good)
             columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != MARK}
             for index, spec in self.units:
                 cells = lift(spec, times, columns, self.shards)
@@ -130,6 +133,8 @@ class Facts:
     dead: int = 0
     least: int | None = None
     greatest: int | None = None
+    tops: dict[str, int] = field(default_factory=dict)
+    """The greatest event time by origin, where it was asked for."""
 
     def see(self, times: NDArray[np.int64]) -> None:
         self.accepted += times.size
@@ -137,8 +142,17 @@ class Facts:
         self.least = least if self.least is None else min(self.least, least)
         self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
 
+    def see_tops(self, rows: pa.Table) -> None:
+        found = rows.group_by(ORIGIN).aggregate([(TIME, "max")])
+        self._raise_tops(dict(zip(found.column(ORIGIN).to_pylist(), found.column(f"{TIME}_max").to_pylist())))
+
+    def _raise_tops(self, tops: Mapping[str, int]) -> None:
+        for origin, time in tops.items():
+            self.tops[origin] = max(time, self.tops.get(origin, time))
+
     def add(self, other: Facts) -> None:
         """Count another partition's rows too."""
+        self._raise_tops(other.tops)
         self.accepted += other.accepted
         self.late += other.late
         self.dead += other.dead
@@ -147,7 +161,7 @@ class Facts:
             self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
 
     def to_json(self) -> bytes:
-        return orjson.dumps([self.accepted, self.late, self.dead, self.least, self.greatest])
+        return orjson.dumps([self.accepted, self.late, self.dead, self.least, self.greatest, self.tops])
 
     @staticmethod
     def from_json(data: bytes) -> Facts:
