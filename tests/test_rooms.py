@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src" / "punctual"
-BASE = {"errors", "config", "clock"}
+BASE = {"errors", "config", "clock", "own_names"}
 MAY: dict[str, set[str]] = {
     "errors": set(),
     "config": set(),
     "clock": set(),
+    "own_names": set(),
     "plan": set(),
     "kernel": set(),
     "catalog": {"plan"},
@@ -19,7 +20,7 @@ MAY: dict[str, set[str]] = {
     "sql": {"plan", "catalog"},
     "share": {"plan", "estimate"},
     "schedule": {"estimate"},
-    "ports": set(),
+    "ports": {"plan"},
     "store": {"ports"},
     "runtime": {"plan", "kernel", "ports"},
     "kinds": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "runtime"},
@@ -38,7 +39,7 @@ GUESTS = {
     "rich": {"cli"},
     "pandas": {"engine"},
 }
-WORKERS_LOAD = ("kernel", "errors", "runtime.operators")
+WORKERS_LOAD = ("kernel", "errors", "own_names", "runtime.operators")
 
 
 def modules() -> Iterator[tuple[str, Path, ast.Module]]:

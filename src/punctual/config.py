@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from punctual.clock import SECOND, UNITS_US, Micros
+from punctual.clock import SECOND, UNITS_US, Micros, instant_us
 from punctual.errors import ConfigError
 
 CadenceMethod = Literal["auto", "none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
@@ -108,6 +108,7 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
 
 
 DURATION = "a duration above zero such as 1 second, 500 ms or 2 minutes (a bare number is seconds)"
+INSTANT = "a date or a time of the years 1 to 9999 such as 1900-01-01 or 2020-06-01T12:00:00Z (UTC without a zone)"
 WHOLE = "a whole number of at least {}"
 ON_OFF = "on or off"
 
@@ -142,6 +143,10 @@ class Options:
     max_ahead_us: Micros = field(
         default=UNITS_US["DAY"],
         metadata=_duration("max_ahead", "a row further than this after the wall clock is a dead letter"),
+    )
+    earliest: Micros = field(
+        default=instant_us("1900-01-01"),
+        metadata=_option("earliest", instant_us, INSTANT, "a row with an event time before this is a dead letter"),
     )
     after_read: AfterRead = field(
         default="keep", metadata=_choice("after_read", AfterRead, "what becomes of a file that was read and committed")
@@ -214,7 +219,7 @@ def parse_options(values: Mapping[str, str]) -> Options:
             )
         try:
             read[option.name] = option.metadata["read"](text)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, OverflowError):
             raise ConfigError(
                 "config.bad-value",
                 f'option "{option.metadata["name"]}" cannot be "{text}"',

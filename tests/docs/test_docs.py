@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from punctual.clock import span_text
+from punctual.clock import iso, span_text
 from punctual.config import Options
 from punctual.explain.look import look_at
 from punctual.kinds.program import compile_program
@@ -97,6 +97,8 @@ def options_table() -> str:
         value = field.default
         if field.name.endswith("_us"):
             shown = "none" if value is None else span_text(int(value))  # type: ignore[call-overload]
+        elif field.name == "earliest":
+            shown = iso(int(value))[:10]
         elif isinstance(value, bool):
             shown = "on" if value else "off"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
+from punctual.engine.status import read_dead, read_status
 from punctual.errors import ProgramErrors, RunError, StateError
 from tests.inprocess.backend import InProcess
 
@@ -147,6 +149,32 @@ def test_one_dict_is_one_row(tmp_path: Path) -> None:
         feed(engine, 3)
         engine.tick()
         assert engine.answers("q")["n"].tolist()[0] == 1
+
+
+def test_a_file_whose_name_is_not_utf8_is_one_dead_letter_for_good(tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for name, x in ((b"good.json", 2), (b"odd\xff.json", 4)):
+        Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).write_text(f'{{"t":"{iso(START)}","x":{x}}}\n')
+    program = """
+    CREATE STREAM rows (t TIMESTAMP EVENT TIME, x DOUBLE) FROM FILES 'rows' FORMAT JSON;
+    CREATE QUERY q AS SELECT sum(x) AS s FROM rows [RANGE 10 SECONDS] PERIOD 1 SECOND;
+    """
+    said: list[str] = []
+    for turn in (1, 2):
+        with Engine(
+            str(tmp_path / "state"), base=str(tmp_path), clock=ManualClock(START), backend=InProcess, live=False,
+            report=said.append,
+        ) as engine:  # fmt: skip
+            engine.sql(program)
+            engine.run_once()
+            assert engine.answers("q")["s"].tolist() == [2.0], turn
+    assert [message.encode().count(b"//odd\\xff.json") for message in said] == [1]
+    (letter,) = read_dead(str(tmp_path / "state"), None)
+    assert (letter["origin"], letter["reason"]) == (
+        f"{folder}//odd\\xff.json", "unreadable file: its path is not UTF-8",
+    )  # fmt: skip
+    assert read_status(str(tmp_path / "state"))["streams"]["rows"]["dead_letters"] == 1
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ import pyarrow.csv
 
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
-from punctual.ports.feeds.slices import FileSlice
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
-from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators import shards
 from punctual.runtime.operators.reduce import OUTPUT, Reduce
 from punctual.runtime.operators.shards import AnswerShards
@@ -54,20 +53,20 @@ class InProcess:
         for work in tick.work:
             stream = work.branches[0].stream
             columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            files = FileSlice.from_json(work.slice).files
-            self._duck.register("_slice", read_landed([file.path for file in files], columns))
+            self._duck.register("_slice", read_landed(work.slice.parts, columns))
             for branch in work.branches:
                 batches += self._reduce(tick, work, branch)
         return pa.Table.from_batches(batches, OUTPUT)
 
     def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
-        # Translated once a branch: the bounds, which change with every batch, are filled in afterwards.
-        text = duck_text(branch_sql(branch, "_slice", views, THROUGH, HORIZON))
+        # Translated once per branch: the bounds, which change with every batch, are filled in afterwards.
+        limits = Limits(str(work.earliest), HORIZON, THROUGH)
+        text = duck_text(branch_sql(branch, "_slice", views, limits, tops=work.tops))
         text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None
-        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted)
+        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted, work.tops)
         dealt = self._random.integers(0, self._partitions, rows.num_rows)
         found: list[pa.RecordBatch] = []
         for part in range(self._partitions):

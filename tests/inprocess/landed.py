@@ -14,14 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from punctual.own_names import ORIGIN, RAW, REASON
 from tests.reference.duck import arrow_type
 
 Columns = Sequence[tuple[str, str]]
-EXTRA = ("_reason", "_raw", "_origin")
+EXTRA = (REASON, RAW, ORIGIN)
 
 
 def read_landed(paths: Sequence[str], columns: Columns) -> pa.Table:
-    """The rows of the files: declared columns, ``_reason``, ``_raw``, ``_origin``."""
+    """The rows of the files: declared columns, then ours."""
     tables = [_parquet(path, columns) if path.endswith(".parquet") else _json(path, columns) for path in paths]
     declared = [(name, arrow_type(kind)) for name, kind in columns]
     schema = pa.schema([*declared, *((name, pa.string()) for name in EXTRA)])

@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from punctual.errors import FeedError
-from punctual.ports.feeds import landed
-from punctual.ports.feeds.landed import LandedFeed, write_rows
+from punctual.ports.feeds import landing
+from punctual.ports.feeds.landed import LandedFeed
+from punctual.ports.feeds.landing import write_rows
+from punctual.ports.feeds.slices import FileRef, FileSlice
 
 COLUMNS = [("ts", "TIMESTAMP"), ("x", "DOUBLE"), ("s", "STRING")]
 
@@ -85,26 +87,48 @@ def test_a_crash_while_writing_leaves_nothing_that_a_feed_sees(
     def crash(*_args: object) -> None:
         raise OSError("the disk is full")
 
-    feed = LandedFeed("s", COLUMNS, tmp_path)
+    feed = LandedFeed(COLUMNS, str(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(landed.os, "replace", crash)
+        patch.setattr(landing.os, "replace", crash)
         with pytest.raises(OSError, match="disk is full"):
             write_rows(tmp_path, 0, [(None, 1.0, "a")], COLUMNS)
-    assert feed.plan(set(), max_files=9) is None
+    assert planned(feed) == []
     write_rows(tmp_path, 0, [(None, 1.0, "a")], COLUMNS)
-    planned = feed.plan(set(), max_files=9)
-    assert planned is not None
-    assert [os.path.basename(ref.path) for ref in planned.files] == ["000000000000.json"]
+    assert planned(feed) == [0]
+
+
+def planned(feed: LandedFeed, limit: int | None = None) -> list[int]:
+    feed.look(0)
+    some = feed.plan(limit)
+    return [] if some is None else [int(os.path.basename(path)[:12]) for path in some.parts]
 
 
 def test_landed_files_come_by_number_whatever_their_times(tmp_path: Path) -> None:
     for number in (3, 1, 2):
         path = write_rows(tmp_path, number, [(None, float(number), "a")], COLUMNS)
         os.utime(path, ns=(100 - number, 100 - number))
-    feed = LandedFeed("s", COLUMNS, tmp_path)
-    first = feed.plan(set(), max_files=2)
-    assert first is not None
-    assert [int(os.path.basename(ref.path)[:12]) for ref in first.files] == [1, 2]
-    small = feed.plan(set(), max_files=9, max_bytes=1)
-    assert small is not None
-    assert len(small.files) == 1
+    (tmp_path / "notes.txt").write_text("not landed")
+    feed = LandedFeed(COLUMNS, str(tmp_path))
+    assert planned(feed, 2) == [1, 2]
+    assert planned(feed) == [1, 2, 3]
+
+
+def test_numbers_that_were_taken_never_come_again(tmp_path: Path) -> None:
+    feed = LandedFeed(COLUMNS, str(tmp_path))
+    for _ in range(3):
+        feed.put([(None, 1.0, "a")], 7)
+    feed.look(9)
+    some = feed.plan(2)
+    assert some is not None
+    feed.taken(some)
+    left_over = some.files[0].path
+    feed.finish(FileSlice(some.files[1:]))
+    again = LandedFeed(COLUMNS, str(tmp_path))
+    again.taken(feed.everything_taken())
+    assert planned(again) == [2]
+    assert not os.path.exists(left_over), "its batch was committed"
+    again.put([(None, 2.0, "b")], 8)
+    assert planned(again) == [2, 3]
+    again.taken(FileSlice((FileRef(str(tmp_path / "000000000041.json"), 0, 0),)))
+    again.put([(None, 2.0, "b")], 8)
+    assert planned(again) == [42]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.errors import FeedError
-from punctual.ports.feeds.rate import RateFeed, RateSlice
+from punctual.ports.feeds.rate import RateFeed
+from punctual.ports.feeds.slices import RateSlice
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -18,27 +17,30 @@ from punctual.ports.feeds.rate import RateFeed, RateSlice
 def test_live_rows_are_those_that_have_happened(
     rows: int, per: int, limit: int | None, origin: int, passed: int, done: int
 ) -> None:
-    feed = RateFeed(rows, per, limit)
+    feed = RateFeed(rows, per, limit, live=True, batch_rows=25)
+    feed.taken(RateSlice(0, done, origin))
     now = origin + passed
     happened = 0
     while (limit is None or happened < limit) and feed.time_of(happened, origin) <= now:
         happened += 1
-    planned = feed.plan(done, origin, now, max_rows=25)
+    assert feed.look(now).rows == max(0, happened - done)
     end = min(happened, done + 25)
-    assert planned == (RateSlice(done, end, origin) if end > done else None)
+    assert feed.plan() == (RateSlice(done, end, origin) if end > done else None)
+
+
+def test_live_rows_begin_with_the_first_look() -> None:
+    feed = RateFeed(1, 1_000_000, live=True)
+    assert feed.look(5_700_000).rows == 1
+    assert feed.plan() == RateSlice(0, 1, 5_000_000)
+    assert feed.look(7_000_000).oldest == 5_700_000, "nothing arrives before the start"
 
 
 def test_once_goes_to_the_limit_in_batches() -> None:
-    feed = RateFeed(1_000, 1_000_000, 2_500_000)
-    ends, done = [], 0
-    while (planned := feed.plan(done, 0, None)) is not None:
-        assert RateSlice.from_json(planned.to_json()) == planned
-        done = planned.end
-        ends.append(done)
+    feed = RateFeed(1_000, 1_000_000, 2_500_000, live=False)
+    feed.look(9)
+    ends = []
+    while (planned := feed.plan()) is not None:
+        feed.taken(planned)
+        ends.append(planned.end)
     assert ends == [1_000_000, 2_000_000, 2_500_000]
-
-
-def test_once_without_a_limit_is_refused() -> None:
-    with pytest.raises(FeedError) as failed:
-        RateFeed(1, 1).plan(0, 0, None)
-    assert failed.value.code == "feed.endless"
+    assert feed.everything_taken() == RateSlice(0, 2_500_000, 0)

@@ -33,6 +33,8 @@ from tests.reference.duck import arrow_type, connect, duck_sql, duck_text, parse
 from tests.reference.statements import Drop, Option, Query, Stream, Table, read_statement
 
 BEGINNING, FOREVER = -(2**62), 2**62
+EARLIEST = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+"""Rows before it are dead letters unless the option says otherwise."""
 FROM, THROUGH, INSTANT = 7_000_000_000_000_000_001, 7_000_000_000_000_000_002, 7_000_000_000_000_000_003
 """Numbers that stand in a query's text for the bounds of its window; no case has them."""
 
@@ -187,10 +189,11 @@ class Reference:
         text = self._texts[state.stream.name]
         name = state.stream.name
         self._duck.execute(f"CREATE OR REPLACE TEMP TABLE _judged AS {text}")
-        bounds = f"_t <= {self._horizon} AND _t > {state.through}"
+        bounds = f"_t >= {EARLIEST} AND _t <= {self._horizon} AND _t > {state.through}"
         self._count(state, "missing event time", self._number("_t IS NULL"))
         self._count(state, "event time too far ahead", self._number(f"_t > {self._horizon}"))
-        late = self._duck.execute(f"SELECT _t FROM _judged WHERE _t <= {state.through}").fetchall()
+        self._count(state, "event time before earliest", self._number(f"_t < {EARLIEST}"))
+        late = self._duck.execute(f"SELECT _t FROM _judged WHERE _t BETWEEN {EARLIEST} AND {state.through}").fetchall()
         self._count(state, "late", len(late))
         state.late += [time for (time,) in late]
         self._duck.execute(f"INSERT INTO {name} SELECT *, {state.batch} FROM _judged WHERE {bounds}")

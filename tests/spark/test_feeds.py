@@ -19,10 +19,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.errors import FeedError
-from punctual.ports.feeds.files import FilesFeed, read_table
-from punctual.ports.feeds.landed import LandedFeed, land, write_rows
+from punctual.own_names import ORIGIN, RAW, REASON
+from punctual.ports.feeds.file_reader import FileReader
+from punctual.ports.feeds.landed import LandedFeed
+from punctual.ports.feeds.landing import land, write_rows
+from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable
-from punctual.ports.feeds.rate import RateFeed, RateSlice
+from punctual.ports.feeds.rate import RateFeed
+from punctual.ports.feeds.slices import RateSlice
+from punctual.ports.feeds.static_tables import read_table
 from tests.spark.counting import counting
 
 pytestmark = pytest.mark.spark
@@ -35,20 +40,19 @@ def feed_rows(
     spark: SparkSession, path: Path, kind: str, columns: list[tuple[str, str]], *options: tuple[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str]]]:
     """Good rows (declared columns), bad rows (reason and raw), unreadable files."""
-    feed = FilesFeed("s", columns, str(path), kind, options)
-    planned = feed.plan(set(), max_files=10_000)
-    assert planned is not None
-    frame = feed.read(spark, planned)
-    assert frame.columns == [*(name for name, _ in columns), "_reason", "_raw", "_origin"]
+    reader = FileReader(columns, kind, options)
+    files = list_files(str(path))
+    frame = reader.read(spark, files)
+    assert frame.columns == [*(name for name, _ in columns), REASON, RAW, ORIGIN]
     expected = spark.createDataFrame([], ", ".join(f"`{n}` {t}" for n, t in columns)).schema
     assert [f.dataType for f in frame.schema][: len(columns)] == [f.dataType for f in expected]
     rows = [row.asDict() for row in frame.collect()]
-    good = [{n: r[n] for n, _ in columns} for r in rows if r["_reason"] is None]
-    assert all(r["_raw"] is None for r in rows if r["_reason"] is None)
-    bad = [{"reason": r["_reason"], "raw": r["_raw"]} for r in rows if r["_reason"] is not None]
-    paths = {ref.path for ref in planned.files}
-    assert all(r["_origin"] in paths for r in rows)
-    return good, bad, feed.unreadable(planned)
+    good = [{n: r[n] for n, _ in columns} for r in rows if r[REASON] is None]
+    assert all(r[RAW] is None for r in rows if r[REASON] is None)
+    bad = [{"reason": r[REASON], "raw": r[RAW]} for r in rows if r[REASON] is not None]
+    paths = {ref.path for ref in files}
+    assert all(r[ORIGIN] in paths for r in rows)
+    return good, bad, reader.unreadable(files)
 
 
 def naive(value: datetime) -> datetime:
@@ -122,11 +126,8 @@ def test_json_options_of_lines_and_of_whole_files(spark: SparkSession, tmp_path:
 
 def test_a_json_record_is_malformed_whatever_is_read_of_it(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"sym":"A","qty":"many"}\n{"sym":"B","qty":1}\n')
-    feed = FilesFeed("s", TRADES, str(tmp_path), "JSON")
-    planned = feed.plan(set(), max_files=10)
-    assert planned is not None
-    frame = feed.read(spark, planned).where("_reason IS NULL").select("sym")
-    assert [r.sym for r in frame.collect()] == ["B"]
+    frame = FileReader(TRADES, "JSON").read(spark, list_files(str(tmp_path)))
+    assert [r.sym for r in frame.where(f"`{REASON}` IS NULL").select("sym").collect()] == ["B"]
 
 
 def test_csv_columns_by_name(spark: SparkSession, tmp_path: Path) -> None:
@@ -166,10 +167,8 @@ def test_csv_malformed_rows_say_why(spark: SparkSession, tmp_path: Path) -> None
 
 def test_csv_field_counts_are_seen_whatever_is_read(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ts,sym,qty,px\n2012-04-21,C,1\n2012-04-21,E,1,2\n")
-    feed = FilesFeed("s", TRADES, str(tmp_path), "CSV")
-    planned = feed.plan(set(), max_files=10)
-    assert planned is not None
-    assert [r.sym for r in feed.read(spark, planned).where("_reason IS NULL").select("sym").collect()] == ["E"]
+    frame = FileReader(TRADES, "CSV").read(spark, list_files(str(tmp_path)))
+    assert [r.sym for r in frame.where(f"`{REASON}` IS NULL").select("sym").collect()] == ["E"]
 
 
 def test_csv_options(spark: SparkSession, tmp_path: Path) -> None:
@@ -290,15 +289,13 @@ def test_reading_runs_no_job_and_calls_do_not_grow_with_files(
                 path.write_text(f"sym,qty\nA,{number}\n")
             case _:
                 pq.write_table(pa.table({"sym": ["A"], "qty": pa.array([number], pa.int32())}), path)
-    feed = FilesFeed("s", TRADES, str(tmp_path), kind)
-    few, many = feed.plan(set(), max_files=2), feed.plan(set(), max_files=1_000)
-    assert few is not None
-    assert many is not None
-    assert len(many.files) == 1_000
+    reader = FileReader(TRADES, kind)
+    many = list_files(str(tmp_path))
+    assert len(many) == 1_000
     with counting(spark) as small:
-        feed.read(spark, few)
+        reader.read(spark, many[:2])
     with counting(spark) as large:
-        frame = feed.read(spark, many)
+        frame = reader.read(spark, many)
     assert (small.jobs, large.jobs) == (0, 0)
     assert small.calls == large.calls < 40
     with counting(spark) as reading:
@@ -327,14 +324,14 @@ def test_tables(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [1, 3, 7, 1000])
 def test_rate_rows_are_where_they_say(spark: SparkSession, rows: int) -> None:
-    feed = RateFeed(rows, 1_000_000, limit=5_000)
+    feed = RateFeed(rows, 1_000_000, limit=5_000, live=True)
     origin = 1_335_000_000_000_000
     with counting(spark) as count:
         frame = feed.read(spark, RateSlice(990, 1_010, origin))
     assert count.jobs == 0
-    got = frame.selectExpr("unix_micros(ts) AS t", "value", "_reason", "_raw", "_origin").collect()
+    got = frame.selectExpr("unix_micros(ts) AS t", "value", *(f"`{name}`" for name in (REASON, RAW, ORIGIN))).collect()
     assert [(r.t, r.value) for r in got] == [(feed.time_of(i, origin), i) for i in range(990, 1_010)]
-    assert {(r._reason, r._raw, r._origin) for r in got} == {(None, None, "rate")}
+    assert {(r[REASON], r[RAW], r[ORIGIN]) for r in got} == {(None, None, "rate")}
 
 
 def test_rows_given_from_python(spark: SparkSession, tmp_path: Path) -> None:
@@ -354,17 +351,18 @@ def test_rows_given_from_python(spark: SparkSession, tmp_path: Path) -> None:
     )  # fmt: skip
     write_rows(tmp_path, 2, pd.DataFrame({"ts": [NINE], "n": [5], "x": [np.nan]}), columns)
     write_rows(tmp_path, 10, pa.table({"N": [6], "ts": [NINE]}), columns)
-    feed = LandedFeed("mine", columns, tmp_path)
-    planned = feed.plan(set(), max_files=10)
+    feed = LandedFeed(columns, str(tmp_path))
+    feed.look(0)
+    planned = feed.plan()
     assert planned is not None
     assert [os.path.basename(ref.path) for ref in planned.files] == [
         "000000000001.json", "000000000002.parquet", "000000000010.parquet",
     ]  # fmt: skip
-    assert feed.unreadable(planned) == []
+    assert feed.check(planned) == (planned, [])
     rows = feed.read(spark, planned).collect()
-    bad = [r for r in rows if r._reason is not None]
-    assert [r._reason for r in bad] == ['column "n" is not BIGINT']
-    good = {r.n: r for r in rows if r._reason is None}
+    bad = [r for r in rows if r[REASON] is not None]
+    assert [r[REASON] for r in bad] == ['column "n" is not BIGINT']
+    good = {r.n: r for r in rows if r[REASON] is None}
     assert sorted(good) == [1, 2, 3, 4, 5, 6]
     assert {naive(r.ts) for r in good.values()} == {NINE}
     assert (good[1].day, good[1].d) == (date(2012, 4, 21), Decimal("12345678901234.567"))
@@ -398,7 +396,8 @@ def test_a_streaming_frame_lands_once_per_batch(spark: SparkSession, tmp_path: P
     (source / "3.json").write_text('{"n":3}\n')
     drain()
     assert {name: (landed / name).read_bytes() for name in names} == before
-    feed = LandedFeed("s", columns, landed)
-    planned = feed.plan(set(), max_files=10)
+    feed = LandedFeed(columns, str(landed))
+    feed.look(0)
+    planned = feed.plan()
     assert planned is not None
     assert sorted(r.n for r in feed.read(spark, planned).collect()) == [0, 1, 2, 3]

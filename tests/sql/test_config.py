@@ -11,8 +11,8 @@ from punctual.config import OPTION_NAMES, Options, duration_us, parse_options
 from punctual.errors import ConfigError
 
 NAMED_BY_THE_LANGUAGE = {
-    "tick", "max_files_per_tick", "idle", "max_ahead", "cadence", "window_merge", "sharing", "qos", "anytime", "epoch",
-    "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
+    "tick", "max_files_per_tick", "idle", "max_ahead", "earliest", "cadence", "window_merge", "sharing", "qos",
+    "anytime", "epoch", "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
 }
 
 
@@ -49,6 +49,7 @@ def test_durations(text: str, us: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     ("tick", "0"), ("tick", "-1 second"), ("tick", "1 month"), ("tick", ""), ("tick", "0.1 us"), ("tick", "9" * 40),
+    ("earliest", "yesterday"), ("earliest", "1900"), ("earliest", "300000-01-01"),
     ("max_files_per_tick", "0"), ("max_files_per_tick", "1.5"), ("risk", "1"), ("risk", "nan"), ("seed", "-1"),
     ("seed", str(2**63)), ("sharing", "maybe"), ("cadence", "sometimes"), ("advance", "never"), ("rounds_kept", "x"),
 ])
@@ -64,3 +65,11 @@ def test_an_unknown_option_is_suggested() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_options({"windowmerge": "scan"})
     assert (caught.value.code, caught.value.hint) == ("config.unknown-option", "did you mean window_merge?")
+
+
+@pytest.mark.parametrize(("text", "at"), [
+    ("1900-01-01", -2_208_988_800 * SECOND), ("0001-01-01", -62_135_596_800 * SECOND),
+    ("1970-01-01T00:00:01.5Z", 1_500_000), (" 1970-01-01 01:00:00+01:00 ", 0),
+])
+def test_instants(text: str, at: int) -> None:
+    assert parse_options({"earliest": text}).earliest == at

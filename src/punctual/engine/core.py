@@ -23,12 +23,17 @@ from punctual.engine.memory import SectionBytes
 from punctual.engine.programs import Change, Programs
 from punctual.engine.progress import Progress, added_letters, committed, end_of_input
 from punctual.engine.reduced import Reduced
+from punctual.engine.slice_arrivals import SliceArrivals, paced
 from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
 from punctual.errors import RunError
 from punctual.kinds.job import Job
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.releases import Completed
+from punctual.ports.feeds.slices import Slice, slice_from_json
+from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend
-from punctual.schedule.arrivals import Arrivals
+from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import FiringGroup, Release
@@ -76,7 +81,8 @@ class Core:
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
         self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
-        self.ingest = Ingest(backend, store, tables, clock, report, patient=timed)
+        self.sources = Sources(report, patient=timed)
+        self.ingest = Ingest(backend, store, tables, self.sources, clock, report)
         self._clock = clock
         self._timed = timed
         self._report = report
@@ -89,15 +95,26 @@ class Core:
         """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then."""
         self.programs.tables.declare(change.catalog.tables)
         planned = self.programs.plan(change, self.progress)
-        self.programs.remind(change.feeds)
+        self._remind(change.feeds)
         queries = list(change.catalog.queries.values())
         self.delivery.claim([query.name for query in queries], in_order(queries))
         return planned
 
+    def _remind(self, feeds: Mapping[str, Feed]) -> None:
+        """Tell new feeds what was taken from their streams before."""
+        base = self.store.base()
+        for name, feed in feeds.items():
+            if base is not None and name in base.body["taken"]:
+                feed.taken(slice_from_json(base.body["taken"][name]))
+            for manifest in self.store.manifests():
+                if name in manifest.body["slices"]:
+                    feed.taken(slice_from_json(manifest.body["slices"][name]))
+
     def install(self, change: Change, running: Standing) -> Callable[[], None]:
         """Make this the running program, between two batches; what is returned is for the holder's thread to do."""
         progress = {**dict.fromkeys(running.catalog.streams, Progress()), **self.progress}
-        self.programs.adopt(running, change, progress)
+        self.programs.adopt(running, change.options, progress)
+        self.sources.feeds |= change.feeds
         self.progress = progress
         scan = change.options.window_merge == "scan"
         return self.held.rehold(running, self.programs.state.units, scan=scan, placement=change.options.placement)
@@ -171,9 +188,9 @@ class Core:
         programs, progress, change = self.programs, self.progress, self.programs.current()
         return Snapshot(
             programs.running,
-            dict(programs.feeds),
+            dict(self.sources.feeds),
             progress,
-            programs.options.max_ahead_us,
+            programs.options,
             lambda left_out: programs.plan(change, progress, left_out),
             programs.alone,
         )
@@ -190,8 +207,9 @@ class Core:
         before = self.progress
         self._write(result.batch, result.planned, after, result.reduced)
         for name, planned in result.planned.items():
-            self.programs.feeds[name].taken(planned)
-            self.programs.feeds[name].finish(planned)
+            self.sources.feeds[name].taken(planned)
+            for path, why in self.sources.feeds[name].finish(planned):
+                self._report(f'file "{path}" of stream "{name}" was read and stays where it is: {why}')
         through = {name: p.through for name, p in before.items()}
         return Committed(
             result.batch,
@@ -219,10 +237,10 @@ class Core:
         return end_of_input(self.progress, {query.streams for query in queries})
 
     def _write(
-        self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced
+        self, batch: int, slices: Mapping[str, Slice], after: dict[str, Progress], reduced: Reduced
     ) -> None:
         body = {
-            "slices": dict(slices),
+            "slices": {name: planned.to_json() for name, planned in slices.items()},
             "before": {name: progress.through for name, progress in self.progress.items()},
             **self._body(after),
         }
@@ -243,7 +261,7 @@ class Core:
     ) -> dict[str, Arrivals] | None:
         if not self._timed:
             return None
-        return {name: Arrivals.at_once(before.get(name, p.through), p.through, at) for name, p in after.items()}
+        return {name: AtOnce(before.get(name, p.through), at) for name, p in after.items()}
 
     def _arrived(
         self, before: Mapping[str, Micros], result: BatchResult, pace: Pace | None
@@ -252,11 +270,12 @@ class Core:
         found = self._at_once(before, self.progress, self._clock.now())
         if found is None:
             return None
-        for name in result.planned:
-            greatest = result.reduced.facts[name].greatest if name in result.reduced.facts else None
-            through = self.progress[name].through
-            if pace is not None and greatest is not None:
-                found[name] = Arrivals.at_once(before[name], through, pace.time_of(greatest))
+        streams = self.programs.running.catalog.streams
+        for name, arrivals in result.arrivals.items():
+            facts = result.reduced.facts.get(name)
+            if facts is not None:
+                done = Completed(before[name], streams[name].watermark_us, facts.greatest, facts.tops)
+                found[name] = SliceArrivals(paced(arrivals, done, pace) if pace is not None else arrivals, done)
         return found
 
     # -- for the holder's thread -------------------------------------------------------------------------
@@ -313,7 +332,7 @@ class Core:
     def rebase(self, batch: int, sections: list[SectionBytes]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""
         progress = self.held.progress
-        taken = {name: feed.to_json() for name, feed in self.programs.feeds.items()}
+        taken = {name: feed.everything_taken().to_json() for name, feed in self.sources.feeds.items()}
         self.store.rebase(batch, {"taken": taken, "slices": {}, "added": self.added, **self._body(progress)}, sections)
         self.programs.forget_units()
         return self.held.replaced(self.programs.running, self.programs.state.units)

@@ -22,7 +22,6 @@ from punctual.catalog import Catalog
 from punctual.clock import Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
 from punctual.engine.core import Core
-from punctual.engine.intake import Intake, LandedIntake, intake_for
 from punctual.engine.loop import Loop, Settled
 from punctual.engine.programs import Change
 from punctual.errors import BindError, FeedError, ProgramErrors, RunError
@@ -32,7 +31,10 @@ from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
 from punctual.ports.answers import AnswerBlock
-from punctual.ports.feeds.landed import land, write_rows
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.landed import LandedFeed
+from punctual.ports.feeds.landing import land
+from punctual.ports.feeds.sources import feed_for
 from punctual.ports.sinks.jsonl import JsonLinesSink
 from punctual.ports.sinks.memory import MemorySink
 from punctual.ports.sinks.sink import Sink
@@ -117,8 +119,7 @@ class Engine:
         self._problem: BaseException | None = None
         self._sinks: dict[str, Sink] = {}
         self._listeners: list[Callable[[list[AnswerBlock]], None]] = []
-        self._feeds: dict[str, Intake] = {}
-        self._fed: dict[str, int] = {}
+        self._feeds: dict[str, Feed] = {}
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -158,21 +159,21 @@ class Engine:
         declared: list[Declared],
         queries: list[Query],
         text: str,
-    ) -> dict[str, Intake]:
+    ) -> dict[str, Feed]:
         """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
         judged = typecheck(core.backend, declared, queries, known)
         errors = list(judged.errors)
-        feeds: dict[str, Intake] = {}
+        feeds: dict[str, Feed] = {}
         for one in declared:
             if isinstance(one.relation, Stream):
                 name = one.relation.name.lower()
                 try:
                     folder = core.store.feed_folder(name)
-                    feeds[name] = intake_for(one.relation, options, folder, live=self._live)
-                    feeds[name].look()
+                    feeds[name] = feed_for(one.relation, options, folder, live=self._live)
+                    feeds[name].look(self._clock.now())
                 except FeedError as error:
                     error.span = one.span
                     errors.append(error)
@@ -229,7 +230,7 @@ class Engine:
         """
         with self._mutex:
             self._raise_problem()
-            core = self._opened().core
+            self._opened()
             stream = self._catalog.streams.get(name.lower())
             if stream is None or not isinstance(stream.source, FeedSource):
                 raise BindError(
@@ -237,15 +238,9 @@ class Engine:
                     f'there is no stream "{name}" that is fed from Python',
                     hint=f"declare it first: CREATE STREAM {name} (...) FROM FEED",
                 )
-            folder = core.store.feed_folder(name.lower())
-            number = self._fed.get(folder)
-            if number is None:
-                feed = self._feeds[name.lower()]
-                assert isinstance(feed, LandedIntake)
-                number = feed.next_number()
-            columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            write_rows(folder, number, rows, columns)
-            self._fed[folder] = number + 1
+            feed = self._feeds[name.lower()]
+            assert isinstance(feed, LandedFeed)
+            feed.put(rows, self._clock.now())
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -281,7 +276,7 @@ class Engine:
         core.delivery.listeners += self._listeners
         core.delivery.sinks |= sinks
         running = set(map(id, self._catalog.queries.values()))
-        feeds: dict[str, Intake] = {}
+        feeds: dict[str, Feed] = {}
         for declared, queries, text in self._written:
             still = [query for query in queries if id(query) in running]
             feeds |= self._typecheck(core, self._catalog, options, declared, still, text)

@@ -10,16 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from punctual.clock import Clock, Micros
-from punctual.engine.arrivals import Arrivals
-from punctual.engine.intake import Intake
+from punctual.clock import Clock
+from punctual.config import Options
+from punctual.engine.batch_job import BatchJob, Slices
 from punctual.engine.progress import Progress
-from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.releases import Arrivals
+from punctual.ports.feeds.slices import Slice, slice_from_json
+from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend
 from punctual.store.store import Store
 
@@ -29,9 +32,9 @@ class Snapshot:
     """What a batch is read with: as the engine stands when reading begins, and stands until the batch is committed."""
 
     running: Standing
-    feeds: Mapping[str, Intake]
+    feeds: Mapping[str, Feed]
     progress: Mapping[str, Progress]
-    max_ahead_us: Micros
+    options: Options
     replan: Callable[[frozenset[str]], Standing]
     """The running program without these queries and with the tables as they are now."""
     alone: Callable[[Query, Needs], Standing]
@@ -40,13 +43,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """A batch that was read: its slices, what they were reduced to, and with which program.
+    """A batch that was read: its slices, when they arrived, what they were reduced to, and with which program.
 
     ``failed`` are queries that cannot be evaluated, with the reason: the batch was read without them.
     """
 
     batch: int
-    planned: Mapping[str, Any]
+    planned: Mapping[str, Slice]
+    arrivals: Mapping[str, Arrivals]
     reduced: Reduced
     running: Standing
     failed: tuple[tuple[str, str], ...] = ()
@@ -60,17 +64,16 @@ class Ingest:
         backend: Backend,
         store: Store,
         tables: Tables,
+        sources: Sources,
         clock: Clock,
         report: Callable[[str], None],
-        *,
-        patient: bool,
     ) -> None:
         self._backend = backend
         self._store = store
         self._tables = tables
         self._clock = clock
         self._report = report
-        self._arrivals = Arrivals(report, patient=patient)
+        self._sources = sources
         self._left = False
 
     def leave(self) -> None:
@@ -79,6 +82,7 @@ class Ingest:
 
     def look(self) -> None:
         """See what has arrived; from any thread."""
+        self._sources.look(self._clock.now())
 
     def read(self, now: Snapshot, limit: int | None) -> BatchResult | None:
         """The next batch; None when there is nothing to read.
@@ -95,26 +99,30 @@ class Ingest:
             if self._left:
                 return None
             self._store.write_plan(batch, plan)
-        planned = {name: part for name, part in plan["slices"].items() if name in now.feeds}
+        planned = {name: slice_from_json(part) for name, part in plan["slices"].items() if name in now.feeds}
+        arrivals = {name: now.feeds[name].arrivals(part) for name, part in planned.items()}
         letters: list[dict[str, Any]] = []
-        slices: dict[str, Any] = {}
+        slices: dict[str, Slice | None] = {}
         for name, whole in planned.items():
             slices[name], lost = now.feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, plan["horizon"])
-        reading = Reading(
+        work = Slices(batch, slices, now.options.earliest, plan["horizon"])
+        job = BatchJob(
             self._backend, self._store, now.feeds, self._tables.content, now.progress, now.replan, now.alone
         )
-        reduced, culprits = reading.reduce(running, work)
+        reduced, culprits = job.reduce(running, work)
         failed = dict(culprits.queries)
         changed = [
-            (name, path, why) for name, part in work.slices.items() for path, why in now.feeds[name].changed(part)
+            (name, path, why)
+            for name, part in work.slices.items()
+            if part is not None
+            for path, why in now.feeds[name].changed(part)
         ]
         if changed:
             # A file that changed while it was read may have been half of each: it does not count at all.
             letters += [letter(name, why, batch, origin=path) for name, path, why in changed]
             running = now.replan(frozenset(failed)) if failed else running
-            reduced, more = reading.reduce(running, work.without(now.feeds, changed))
+            reduced, more = job.reduce(running, work.without(changed))
             failed |= dict(more.queries)
         for one in letters:
             self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
@@ -123,9 +131,10 @@ class Ingest:
         reduced.letters = letters + reduced.letters
         if failed:
             running = now.replan(frozenset(failed))
-        return BatchResult(batch, planned, reduced, running, tuple(failed.items()))
+        return BatchResult(batch, planned, arrivals, reduced, running, tuple(failed.items()))
 
     def _plan(self, now: Snapshot, limit: int | None) -> dict[str, Any] | None:
         wall = self._clock.now()
-        slices = self._arrivals.slices(now.feeds, wall, limit)
-        return {"slices": slices, "horizon": wall + now.max_ahead_us} if slices else None
+        self._sources.look(wall)
+        slices = {name: planned.to_json() for name, planned in self._sources.plan(limit).items()}
+        return {"slices": slices, "horizon": wall + now.options.max_ahead_us} if slices else None

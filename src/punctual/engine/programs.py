@@ -6,14 +6,12 @@ A change takes effect between two batches. Planning is pure; everything that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.config import Options
 from punctual.engine.cadences import Cadences, Timing, own_bounds
-from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress
 from punctual.engine.registration import registered
@@ -24,6 +22,7 @@ from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period, Query
 from punctual.plan.shared import Needs, Reader, SharedPlan
+from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.contract import Contract
 from punctual.store.store import Store
@@ -36,7 +35,7 @@ class Change:
     catalog: Catalog
     types: Mapping[str, QueryTypes]
     options: Options
-    feeds: Mapping[str, Intake] = field(default_factory=dict)
+    feeds: Mapping[str, Feed] = field(default_factory=dict)
 
 
 class Programs:
@@ -48,7 +47,6 @@ class Programs:
         self.options = options
         self.tables = tables
         self.cadences = Cadences(journal)
-        self.feeds: dict[str, Intake] = {}
         found = store.program()
         self.state = ProgramState.from_json(*found) if found else ProgramState()
         self._store = store
@@ -111,29 +109,14 @@ class Programs:
         types, tables = self.running.types, self.tables.content
         return stand(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
 
-    def remind(self, feeds: Mapping[str, Intake]) -> None:
-        """Tell new feeds what was taken from their streams before."""
-        for name, feed in feeds.items():
-            for planned in self._taken(name):
-                feed.taken(planned)
-
-    def adopt(self, running: Standing, change: Change, progress: Mapping[str, Progress]) -> None:
+    def adopt(self, running: Standing, options: Options, progress: Mapping[str, Progress]) -> None:
         """From now on this program runs. Its cadence plans and its registration are durable when this returns."""
-        self.options = change.options
+        self.options = options
         self._running = running
-        self.feeds |= change.feeds
         self.cadences.adopt(running.timing)
         program = registered(running, self.state, progress)
         if self.state.number == 0 or program != self.state:
             self._save(replace(program, number=self.state.number + 1))
-
-    def _taken(self, stream: str) -> Iterator[Any]:
-        base = self._store.base()
-        if base is not None and stream in base.body["taken"]:
-            yield base.body["taken"][stream]
-        for manifest in self._store.manifests():
-            if stream in manifest.body["slices"]:
-                yield manifest.body["slices"][stream]
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""

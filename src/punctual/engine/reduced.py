@@ -12,6 +12,7 @@ import pyarrow as pa
 from punctual.clock import iso
 from punctual.kernel.window.lift import merge
 from punctual.kernel.window.spec import UnitSpec
+from punctual.own_names import ORIGIN, ROW, TIME, WHY
 from punctual.runtime.operators.reduce import DEAD, FACTS, LATE, Facts, from_ipc, to_ipc
 
 Bytes: TypeAlias = bytes | pa.Buffer | str
@@ -72,7 +73,7 @@ def _table(row: dict[str, Any]) -> pa.Table:
 
 
 def _letters(stream: str, table: pa.Table, batch: int) -> Sequence[dict[str, Any]]:
-    columns = [table.column(name).to_pylist() for name in ("_why", "_row", "_origin", "_t")]
+    columns = [table.column(name).to_pylist() for name in (WHY, ROW, ORIGIN, TIME)]
     return [
         letter(stream, why, batch, origin=origin, row=row, event_time=time) for why, row, origin, time in zip(*columns)
     ]
@@ -82,7 +83,5 @@ def letter(
     stream: str, reason: str, batch: int, *, origin: str | None, row: str | None = None, event_time: int | None = None
 ) -> dict[str, Any]:
     """A dead letter: what was not used, where it came from, and why."""
-    shown = None
-    if event_time is not None and abs(event_time) < 2**57:
-        shown = iso(event_time)
+    shown = None if event_time is None else iso(event_time)
     return {"stream": stream, "reason": reason, "origin": origin, "event_time": shown, "batch": batch, "row": row}

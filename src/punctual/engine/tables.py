@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from punctual.engine.isolate import reason
 from punctual.plan.relation import Table
-from punctual.ports.feeds.files import table_hash
+from punctual.ports.feeds.static_tables import table_hash
 
 Signature = tuple[tuple[str, int, int], ...]
 

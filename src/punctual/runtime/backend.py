@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from punctual.plan.aggregates import Aggregate
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Condition, GroupedRows
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.slices import Slice
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.shards import AnswerShards
 
@@ -67,12 +69,15 @@ class SliceWork:
     """One stream's part of a tick."""
 
     stream: str
-    feed: Any
-    slice: Any
+    feed: Feed
+    slice: Slice
     branches: tuple[Branch, ...]
     late: UnitSpec | None
     complete_through: Micros
+    earliest: Micros
     horizon: Micros
+    tops: bool
+    """Whether the job says the greatest event time of each part: where parts arrived at different times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from punctual.kernel.window.distinct import precision_for
 from punctual.kernel.window.layout import progressions_for
 from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.relation import Stream
+from punctual.plan.relation import Stream, quoted
 from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.united import common_columns, own_meanings
-from punctual.ports.feeds.reading import row_text
+from punctual.ports.feeds.read_plan import row_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,48 +116,61 @@ def _improbable(stream: Stream) -> str:
     """A row whose probability is none is a dead letter."""
     if stream.probability is None:
         return ""
+    probability = quoted(stream.probability)
     return (
-        f" WHEN `{stream.probability}` IS NULL THEN 'missing probability'"
-        f" WHEN NOT (`{stream.probability}` >= 0 AND `{stream.probability}` <= 1) THEN 'probability outside [0, 1]'"
+        f" WHEN {probability} IS NULL THEN 'missing probability'"
+        f" WHEN NOT ({probability} >= 0 AND {probability} <= 1) THEN 'probability outside [0, 1]'"
     )
 
 
-def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], complete_through: str, horizon: str) -> str:
-    """The Spark SQL of a branch over the view of the stream's slice; the two limits are SQL numbers too.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which event times count, as SQL numbers: from ``earliest`` through ``horizon``, after ``complete_through``."""
+
+    earliest: str
+    horizon: str
+    complete_through: str
+
+
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits, *, tops: bool) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice; ``tops`` asks for the origin of rows that count.
 
     ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
     column `` `alias.` `` which is true.
     """
     stream = branch.stream
+    time, why, row, origin, reason, raw = map(quoted, (TIME, WHY, ROW, ORIGIN, REASON, RAW))
+    event_time = quoted(stream.event_time)
     meanings = ""
     if any("`<" in expression for _name, expression in branch.projections):  # rows of united streams
         meanings = "".join(f", {value} AS {name}" for name, value in own_meanings(stream).items())
-    derived = [f"CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in stream.columns if c.derived is not None]
-    declared = ", ".join(f"`{c.name}`" for c in stream.columns if c.derived is None)
-    source = f"SELECT {', '.join(['*', *derived])} FROM `{view}`"
+    derived = [f"CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
+    declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
+    source = f"SELECT {', '.join(['*', *derived])} FROM {quoted(view)}"
     judged = (
-        f"SELECT *, unix_micros(`{stream.event_time}`) AS _t, CASE WHEN _reason IS NOT NULL THEN _reason"
-        f" WHEN `{stream.event_time}` IS NULL THEN 'missing event time'"
-        f" WHEN unix_micros(`{stream.event_time}`) > {horizon} THEN 'event time too far ahead'"
+        f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
+        f" WHEN {event_time} IS NULL THEN 'missing event time'"
+        f" WHEN unix_micros({event_time}) < {limits.earliest} THEN 'event time before earliest'"
+        f" WHEN unix_micros({event_time}) > {limits.horizon} THEN 'event time too far ahead'"
         f"{_improbable(stream)}"
-        f" WHEN unix_micros(`{stream.event_time}`) <= {complete_through} THEN 'late' END AS _why{meanings}"
+        f" WHEN unix_micros({event_time}) <= {limits.complete_through} THEN 'late' END AS {why}{meanings}"
         f" FROM ({source})"
     )
-    outputs = ["_t", "_why"]
+    outputs = [time, why]
     if branch.counted:
         outputs += [
-            f"CASE WHEN _why IS NOT NULL THEN coalesce(_raw, {row_text(f'struct({declared})')}) END AS _row",
-            "CASE WHEN _why IS NOT NULL THEN _origin END AS _origin",
+            f"CASE WHEN {why} IS NOT NULL THEN coalesce({raw}, {row_text(f'struct({declared})')}) END AS {row}",
+            origin if tops else f"CASE WHEN {why} IS NOT NULL THEN {origin} END AS {origin}",
         ]
     else:
-        outputs += ["CAST(NULL AS STRING) AS _row", "CAST(NULL AS STRING) AS _origin"]
+        outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]
     outputs += [f"({expression}) AS {name}" for name, expression in branch.projections]
     text = f"SELECT {', '.join(outputs)} FROM ({judged})"
     for join in branch.joins:
         condition = " AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on)
         # Only a branch of its own may drop rows: the shared one counts all of them.
         kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"
-        text += f" {kind} `{tables[join.alias]}` ON {condition}"
+        text += f" {kind} {quoted(tables[join.alias])} ON {condition}"
     if not branch.counted:
-        text += " WHERE _why IS NULL"
+        text += f" WHERE {why} IS NULL"
     return text

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from punctual.ports.feeds.files import FORMATS, FilesFeed
+from punctual.own_names import REASON
+from punctual.ports.feeds.file_reader import FORMATS, FileReader
+from punctual.ports.feeds.listing import list_files
 from punctual.runtime import session
 from punctual.runtime.archive import archive_path
 from punctual.runtime.java import find_java
@@ -54,13 +56,10 @@ def _exercise(spark: SparkSession) -> None:
         pq.write_table(pa.table({"name": ["a"], "x": [1.5]}), Path(folder, "parquet"))
         rows = None
         for kind in FORMATS:
-            feed = FilesFeed("exercise", columns, str(Path(folder, kind.lower())), kind)
-            planned = feed.plan(set(), max_files=1)
-            assert planned is not None
-            part = feed.read(spark, planned)
+            part = FileReader(columns, kind).read(spark, list_files(str(Path(folder, kind.lower()))))
             rows = part if rows is None else rows.union(part)
         assert rows is not None
-        good = rows.where("_reason IS NULL AND x > 1").select("ts", "name", "x")
+        good = rows.where(f"`{REASON}` IS NULL AND x > 1").select("ts", "name", "x")
         good.coalesce(2).mapInArrow(_same, "ts TIMESTAMP, name STRING, x DOUBLE").toArrow()
         good.groupBy("name").count().orderBy("name").collect()
     table = spark.createDataFrame(pa.table({"x": [1.0, 2.0]}))

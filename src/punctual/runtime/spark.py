@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import SparkContext
 
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.ports.feeds.files import read_table
+from punctual.ports.feeds.static_tables import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
 from punctual.runtime.backend import Judged, Question, Tick, TypeRequest

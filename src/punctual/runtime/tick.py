@@ -12,9 +12,11 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.own_names import own
+from punctual.plan.relation import quoted
 from punctual.plan.rows import Join
 from punctual.runtime.backend import SliceWork, Tick
-from punctual.runtime.lower import Branch, branch_sql
+from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce
 
 BYTES_PER_TASK = 16 << 20
@@ -24,10 +26,10 @@ def run_tick(spark: SparkSession, tick: Tick, slots: int, views: TableViews) -> 
     """Run the job; the result's size follows the number of cells, not of rows."""
     frames = []
     for number, work in enumerate(tick.work):
-        view = f"_slice_{number}"
-        rows: DataFrame = work.feed.read(spark, work.slice)
-        rows.createOrReplaceTempView(view)
-        parts = max(1, min(slots, -(-work.feed.size(work.slice) // BYTES_PER_TASK)))
+        view = own(f"slice {number}")
+        rows = work.feed.read(spark, work.slice)
+        rows.createOrReplaceTempView(quoted(view))
+        parts = max(1, min(slots, -(-work.slice.size // BYTES_PER_TASK)))
         frames += [_branch(spark, tick, work, branch, view, views, parts) for branch in work.branches]
     union = reduce(DataFrame.unionAll, frames)
     if len(frames) > 1:
@@ -40,7 +42,10 @@ def _branch(
 ) -> DataFrame:
     tables = {join.alias: views.view(spark, join, tick.tables[join.table.lower()]) for join in branch.joins}
     time = work.branches[0].stream.event_time
-    text = branch_sql(branch, view, tables, limit_sql(work.complete_through, time), limit_sql(work.horizon, time))
+    limits = Limits(
+        f"{work.earliest}L", limit_sql(work.horizon, time), limit_sql(work.complete_through, time)
+    )
+    text = branch_sql(branch, view, tables, limits, tops=work.tops)
     operator = Reduce(
         work.stream,
         branch.units,
@@ -48,6 +53,7 @@ def _branch(
         tick.shards,
         tick.incoming,
         branch.counted,
+        work.tops,
     )
     return spark.sql(text).coalesce(parts).mapInArrow(InWorker(operator), OUTPUT_DDL)
 
@@ -59,7 +65,7 @@ def limit_sql(value: int, column: str) -> str:
     loaded and warmed up again with every tick: a hundred milliseconds. An array is passed by reference, and an index
     that depends on the row (on whether a column is NULL) keeps Catalyst from folding its element back into a number.
     """
-    return f"array({value}L, {value}L)[CAST(`{column}` IS NULL AS INT)]"
+    return f"array({value}L, {value}L)[CAST({quoted(column)} IS NULL AS INT)]"
 
 
 class TableViews:
@@ -72,12 +78,12 @@ class TableViews:
         key = (join.table.lower(), join.alias)
         made = self._made.get(key)
         if made is None or made[0] is not table:
-            name = f"_table_{len(self._made)}" if made is None else made[1]
+            name = own(f"table {len(self._made)}") if made is None else made[1]
             # A join on NULL finds nothing; the flag column says that a row was found.
             columns = [*(f"{join.alias}.{c}" for c in table.column_names), f"{join.alias}."]
             flag = pa.array([True] * table.num_rows, pa.bool_())
             flagged = pa.Table.from_arrays([*table.columns, flag], names=columns)
-            spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(name)
+            spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(quoted(name))
             made = self._made[key] = (table, name)
         return made[1]
 

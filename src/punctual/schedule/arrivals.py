@@ -1,18 +1,14 @@
-"""When instants are released: when the row that completes them could be read.
+"""When instants are released: when the row that completes them could be read. Reading counts towards the deadline.
 
-Model
------
-A batch reads a stream in parts (files, fed rows), each with the wall-clock time at which it could be read, its
-*arrival*, and its largest accepted event time. An instant is complete once the largest event time so far, less the
-watermark and a microsecond, reaches it: so the part that completes it is the first, in reading order, whose running
-maximum does. Its arrival is the instant's release. An instant of several streams is released with the last of them; a
-stream that was complete before the batch holds nobody up.
+Each stream of a batch says so for itself (the engine asks its feed); an instant of several streams is released with the
+last of them, and a stream that was complete before the batch holds nobody up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,59 +19,36 @@ from punctual.schedule.due import BEGINNING
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """How one stream came to be complete in a batch.
+class Arrivals(Protocol):
+    """How one stream came to be complete in a batch."""
 
-    ``reached`` are ascending instants through which it was complete, ``times`` when the row that made it so could be
-    read; the stream was complete through ``before`` already.
-    """
+    def times(self, instants: I64) -> I64:
+        """When the row that completes each instant could be read; ``BEGINNING`` where it was complete before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """All that a batch completed could be read at one time; the stream was complete through ``before``."""
 
     before: Micros
-    reached: tuple[Micros, ...] = ()
-    times: tuple[Micros, ...] = ()
+    at: Micros
 
-    @staticmethod
-    def at_once(before: Micros, through: Micros, at: Micros) -> Arrivals:
-        """Everything at one time."""
-        return Arrivals(before, (through,), (at,)) if through > before else Arrivals(before)
-
-    @staticmethod
-    def of_parts(
-        before: Micros, through: Micros, parts: Sequence[tuple[Micros, Micros]], watermark_us: Micros
-    ) -> Arrivals:
-        """From parts in reading order: (arrival, largest event time).
-
-        >>> Arrivals.of_parts(0, 89, [(5, 50), (6, 40), (7, 90)], watermark_us=0)
-        Arrivals(before=0, reached=(49, 89), times=(5, 7))
+    def times(self, instants: I64) -> I64:
         """
-        reached: list[Micros] = []
-        times: list[Micros] = []
-        latest = before
-        for arrival, greatest in parts:
-            complete = min(greatest - watermark_us - 1, through)
-            if complete > latest:
-                reached.append(complete)
-                times.append(max([arrival, *times[-1:]]))  # read in order: nothing is there before what precedes it
-                latest = complete
-        if latest < through and parts:  # complete for another reason than these rows
-            reached.append(through)
-            times.append(max(arrival for arrival, _greatest in parts))
-        return Arrivals(before, tuple(reached), tuple(times))
+        >>> AtOnce(10, 99).times(np.array([9, 10, 11])).tolist()[2]
+        99
+        """
+        return np.where(instants > self.before, self.at, BEGINNING)
 
 
-def release_times(instants: I64, streams: Sequence[Arrivals]) -> I64:
-    """When each instant was released.
+def release_times(instants: I64, streams: Iterable[Arrivals]) -> I64:
+    """When each instant was released, in the order of the instants: none before those that precede it.
 
-    >>> gps = Arrivals(0, (49, 89), (5, 7))
-    >>> release_times(np.array([10, 49, 50, 89]), [gps]).tolist()
-    [5, 5, 7, 7]
+    >>> release_times(np.array([5, 12]), [AtOnce(10, 99), AtOnce(0, 50)]).tolist()
+    [50, 99]
     """
     found = np.full(instants.size, BEGINNING, np.int64)
     for one in streams:
-        if not one.reached:
-            continue
-        places = np.searchsorted(np.array(one.reached, np.int64), instants, "left")
-        own = np.array(one.times, np.int64)[np.minimum(places, len(one.times) - 1)]
-        found = np.maximum(found, np.where(instants > one.before, own, BEGINNING))
-    return found
+        found = np.maximum(found, one.times(instants))
+    return np.maximum.accumulate(found)

@@ -8,23 +8,23 @@ silent NULL. An empty field is NULL.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from punctual.ports.feeds.reading import (
-    RAW,
+from punctual.own_names import RAW
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.read_plan import (
     Columns,
     Inspection,
     ReadPlan,
     flag,
     literal,
     misfits,
-    name_fault,
-    quoted,
     row_text,
 )
 from punctual.ports.feeds.slices import FileRef
@@ -35,8 +35,18 @@ Layout = tuple[int, tuple[int | None, ...]]
 NESTED = ("ARRAY", "MAP", "STRUCT")
 
 
+FIRST_BYTES, MOST_BYTES = 1 << 14, 1 << 20
+"""How much of a file is read in search of its header: at first, and at most."""
+MOST_COLUMNS = 20_480
+"""Spark's default for ``maxColumns``."""
+
+
 class _HeaderError(Exception):
     """A header that gives no column."""
+
+
+class _CutError(Exception):
+    """The header goes on after what was read of the file."""
 
 
 def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
@@ -47,15 +57,12 @@ def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tu
     by_position: Layout = (len(columns), tuple(range(len(columns))))
     for ref in files:
         try:
-            fault = name_fault(ref.path)
-            if fault is not None:
-                raise _HeaderError(fault)
             header = _header(ref.path, options) if has_header else []
             if header is not None:
-                layouts[_layout(header, columns) if has_header else by_position].append(ref.path)
+                layouts[_layout(header, columns, options) if has_header else by_position].append(ref.path)
         except _HeaderError as problem:
             faults.append((ref.path, str(problem)))
-        except (OSError, UnicodeDecodeError, LookupError, csv.Error, pa.ArrowException) as problem:
+        except (OSError, ValueError, LookupError, csv.Error, pa.ArrowException) as problem:
             faults.append((ref.path, f"its header cannot be read: {problem}"))
     plans = [_plan(tuple(paths), layout, columns, options, has_header) for layout, paths in layouts.items()]
     return Inspection(tuple(plans), tuple(faults))
@@ -63,36 +70,68 @@ def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tu
 
 def _header(path: str, options: Sequence[tuple[str, str]]) -> list[str] | None:
     """The names in the first line that is neither blank nor a comment; None for a file without one."""
+    with pa.input_stream(path, compression="detect") as stream:
+        data, wanted = b"", FIRST_BYTES
+        while True:
+            more = stream.read(wanted - len(data))
+            data += more
+            try:
+                return _first_record(data, options, is_whole=not more)
+            except _CutError:
+                if wanted >= MOST_BYTES:
+                    raise _HeaderError(f"its header is longer than {MOST_BYTES:,} bytes") from None
+                wanted *= 2
+
+
+def _first_record(data: bytes, options: Sequence[tuple[str, str]], *, is_whole: bool) -> list[str] | None:
+    """The first record of the beginning of a file; raises ``_CutError`` where it is not all there."""
     separator = flag(options, "sep", flag(options, "delimiter", ","))
     comment = flag(options, "comment", "")
     encoding = flag(options, "encoding", flag(options, "charset", "utf-8"))
-    with pa.input_stream(path, compression="detect") as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline="")
-        lines = (line for line in text if line.strip() and not (comment and line.startswith(comment)))
-        if len(separator) > 1:
-            line = next(lines, None)
-            return None if line is None else line.rstrip("\r\n").split(separator.replace("\\t", "\t"))
-        quote = flag(options, "quote", '"')
-        escape = flag(options, "escape", quote)
-        rows = csv.reader(
-            lines,
-            delimiter=separator,
-            quotechar=quote or None,
-            escapechar=escape if escape not in (quote, "") else None,
-            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        )
-        return next(rows, None)
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)()
+    text = io.StringIO(decoder.decode(data, final=is_whole), newline="")
+
+    def lines() -> Iterator[str]:
+        for line in text:
+            if not is_whole and not line.endswith(("\n", "\r")):
+                break
+            if line.strip() and not (comment and line.startswith(comment)):
+                yield line
+        if not is_whole:
+            raise _CutError
+
+    if len(separator) > 1:
+        line = next(lines(), None)
+        return None if line is None else line.rstrip("\r\n").split(separator.replace("\\t", "\t"))
+    quote = flag(options, "quote", '"')
+    escape = flag(options, "escape", quote)
+    rows = csv.reader(
+        lines(),
+        delimiter=separator,
+        quotechar=quote or None,
+        escapechar=escape if escape not in (quote, "") else None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+    )
+    return next(rows, None)
 
 
-def _layout(header: Sequence[str], columns: Columns) -> Layout:
-    names = [name.strip().lower() for name in header]
-    twice = [name for name, _kind in columns if names.count(name.lower()) > 1]
+def _layout(header: Sequence[str], columns: Columns, options: Sequence[tuple[str, str]]) -> Layout:
+    most = int(flag(options, "maxColumns", str(MOST_COLUMNS)))
+    if len(header) > most:
+        raise _HeaderError(f"its header has {len(header):,} columns, and the reader takes {most:,} (maxColumns)")
+    places: dict[str, int] = {}
+    repeated: set[str] = set()
+    for place, name in enumerate(header):
+        plain = name.strip().lower()
+        if places.setdefault(plain, place) != place:
+            repeated.add(plain)
+    twice = [name for name, _kind in columns if name.lower() in repeated]
     if twice:
         raise _HeaderError(f'its header names column "{twice[0]}" twice')
-    places = tuple(names.index(name.lower()) if name.lower() in names else None for name, _kind in columns)
-    if all(place is None for place in places):
+    found = tuple(places.get(name.lower()) for name, _kind in columns)
+    if all(place is None for place in found):
         raise _HeaderError(f"its header has none of the declared columns: {', '.join(header)[:200]}")
-    return len(names), places
+    return len(header), found
 
 
 def _plan(
@@ -118,7 +157,7 @@ def _plan(
     return ReadPlan(
         paths=paths,
         format="csv",
-        schema=", ".join([*(f"`_c{place}` STRING" for place in range(width)), f"{raw} STRING"]),
+        fields=(*((f"_c{place}", "STRING") for place in range(width)), (RAW, "STRING")),
         options=(
             # A quote inside quotes is doubled, as everything but Spark writes it.
             ("escape", flag(options, "quote", '"')),

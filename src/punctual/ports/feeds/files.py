@@ -1,137 +1,168 @@
-"""Files as a feed: which come next, whether they are still what was planned, and how Spark reads them.
+"""Files as a feed: a folder, a glob or one file, each file read once.
 
-The engine owns what has been read; a feed looks at the outside world and remembers nothing that a restart could lose.
-``plan`` cuts the order (modification time, name) into slices by number and size alone, so replays cut it in the same
-places. Formats differ only in how a look at the files becomes read plans (:mod:`punctual.ports.feeds.reading`).
+Files are planned in the order (modification time, name), cut into slices by number and size alone, so replays cut it in
+the same places.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.errors import FeedError
-from punctual.ports.feeds.csv_rows import inspect_csv
-from punctual.ports.feeds.json_rows import inspect_json
-from punctual.ports.feeds.listing import list_files
-from punctual.ports.feeds.parquet_rows import inspect_parquet
-from punctual.ports.feeds.reading import Columns, Inspection, read_plans
+from punctual.clock import Micros
+from punctual.config import AfterRead
+from punctual.ports.feeds.compressed import damage
+from punctual.ports.feeds.feed import Backlog, Lost
+from punctual.ports.feeds.file_names import path_of
+from punctual.ports.feeds.listed_files import ListedFiles
+from punctual.ports.feeds.listing import absolute, list_files, still_there
+from punctual.ports.feeds.releases import PartArrivals
 from punctual.ports.feeds.slices import FileRef, FileSlice
 
 MAX_BYTES = 2**30
 """What one batch reads at most, unless one file is larger."""
+MAX_FILES = 1000
 
-Inspect = Callable[[Sequence[FileRef], Columns, Sequence[tuple[str, str]]], Inspection]
-FORMATS: dict[str, Inspect] = {"JSON": inspect_json, "CSV": inspect_csv, "PARQUET": inspect_parquet}
+
+class Reader(Protocol):
+    """How files become rows."""
+
+    def unreadable(self, files: Sequence[FileRef]) -> Lost:
+        """Files that cannot be read at all, as far as their names, headers or footers tell."""
+        ...
+
+    def read(self, spark: SparkSession, files: Sequence[FileRef]) -> DataFrame:
+        """The rows of the others: declared columns and ours; runs no job."""
+        ...
 
 
 class FilesFeed:
-    """The files of a folder (not of those below it), of a glob, or one file, each read once.
+    """The files of a folder (not of those below it), of a glob, or one file.
+
+    Files that are kept are known by their paths for as long as they are there. Files that are removed once they are
+    read are forgotten then: a new file may have the old name.
 
     Parameters
     ----------
-    name : str
-        The stream, for messages.
-    columns : sequence of (name, type)
-        Declared columns that are not derived, types as Spark's DDL.
     path : str
-        An absolute path.
-    format : {"JSON", "CSV", "PARQUET"}
-    options : sequence of (key, value)
-        Passed on to Spark's reader.
+    reader : Reader
+        How its files become rows.
+    after_read : {"keep", "archive", "delete"}
+        What becomes of a file that was read and committed.
     """
 
     def __init__(
-        self, name: str, columns: Columns, path: str, format: str, options: Sequence[tuple[str, str]] = ()  # noqa: A002
+        self,
+        path: str,
+        reader: Reader,
+        *,
+        max_files: int = MAX_FILES,
+        max_bytes: int = MAX_BYTES,
+        after_read: AfterRead = "keep",
     ) -> None:
-        self.name = name
-        self.columns = tuple(columns)
-        self.path = os.path.abspath(path)
-        self.format = format.upper()
-        self.options = tuple(options)
-        self._inspect = FORMATS[self.format]
-        # unreadable() and read() of one slice look at its files once.
-        self._looked: tuple[FileSlice, Inspection] | None = None
+        self._path = absolute(path)
+        self._reader = reader
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+        self._after_read = after_read
+        self._listed = ListedFiles()
+        self._taken: dict[str, FileRef | None] = {}
+        """By path; which file it was, where a path may come again."""
 
-    def check(self) -> None:
-        """Raise ``feed.missing-path`` when there is nothing to read from or to watch."""
-        list_files(self.path, _Everything())
+    def look(self, now: Micros) -> Backlog:
+        return self._listed.look(self._new_files, now)
 
-    def plan(self, seen: set[str], *, max_files: int, max_bytes: int = MAX_BYTES) -> FileSlice | None:
-        """The next files that are not in ``seen`` (paths), at least one if there is any; None when there is none."""
-        chosen: list[FileRef] = []
-        total = 0
-        for ref in list_files(self.path, seen):
-            total += ref.size
-            if chosen and (len(chosen) >= max_files or total > max_bytes):
-                break
-            chosen.append(ref)
-        return FileSlice(tuple(chosen)) if chosen else None
+    def _new_files(self) -> list[FileRef]:
+        if self._after_read == "keep":
+            return list_files(self._path, self._taken)
+        # What was committed and is still there was left over by a crash.
+        listed = list_files(self._path)
+        for ref in listed:
+            if self._taken.get(ref.path) == ref:
+                self._remove(ref)
+        return [ref for ref in listed if self._taken.get(ref.path) != ref]
 
-    def changed(self, planned: FileSlice) -> list[tuple[str, str]]:
-        """Files that are not what they were when the slice was planned, with the reason."""
-        found: list[tuple[str, str]] = []
+    def plan(self, limit: int | None = None) -> FileSlice | None:
+        return self._listed.plan(min(self._max_files, limit or self._max_files), self._max_bytes)
+
+    def arrivals(self, planned: FileSlice) -> PartArrivals:
+        return self._listed.arrivals(planned)
+
+    def check(self, planned: FileSlice) -> tuple[FileSlice | None, Lost]:
+        lost = self.changed(planned)
+        kept = planned.without([path for path, _why in lost])
+        if kept is not None:
+            lost += [(path, f"unreadable file: {why}") for path, why in self._reader.unreadable(kept.files)]
+        return planned.without([path for path, _why in lost]), lost
+
+    def changed(self, planned: FileSlice) -> Lost:
+        changed: Lost = []
         for ref in planned.files:
             try:
-                status = os.stat(ref.path)
+                status = os.stat(path_of(ref.path))
             except OSError as problem:
-                found.append((ref.path, f"vanished after it was planned: {problem.strerror}"))
+                changed.append((ref.path, f"vanished after it was planned: {problem.strerror}"))
                 continue
             if (status.st_size, status.st_mtime_ns) != (ref.size, ref.mtime_ns):
-                found.append((ref.path, "changed after it was planned"))
-        return found
+                changed.append((ref.path, "changed after it was planned"))
+        return changed
 
-    def unreadable(self, planned: FileSlice) -> list[tuple[str, str]]:
-        """Files that cannot be read at all, as far as their names, headers or footers tell, with the reason."""
-        return list(self._look(planned).unreadable)
+    def damage(self, part: str) -> str | None:
+        return damage(path_of(part))
 
     def read(self, spark: SparkSession, planned: FileSlice) -> DataFrame:
-        """The rows of the readable files: declared columns, ``_reason``, ``_raw``, ``_origin``; runs no job."""
-        return read_plans(spark, self._look(planned).plans, self.columns)
+        return self._reader.read(spark, planned.files)
 
-    def _look(self, planned: FileSlice) -> Inspection:
-        if self._looked is None or self._looked[0] != planned:
-            self._looked = (planned, self._inspect(planned.files, self.columns, self.options))
-        return self._looked[1]
+    def taken(self, planned: FileSlice) -> None:
+        keeps = self._after_read == "keep"
+        self._taken.update((ref.path, None if keeps else ref) for ref in planned.files)
+        self._listed.taken(planned.parts)
+
+    def finish(self, planned: FileSlice) -> Lost:
+        if self._after_read == "keep":
+            return []
+        failed = [(ref.path, why) for ref in planned.files if (why := self._remove(ref)) is not None]
+        for path in set(planned.parts).difference(path for path, _why in failed):
+            self._taken.pop(path, None)
+        return failed
+
+    def _remove(self, ref: FileRef) -> str | None:
+        """Remove a file, unless another one has taken its place; why that failed, if it did."""
+        path = path_of(ref.path)
+        try:
+            status = os.stat(path)
+            if (status.st_size, status.st_mtime_ns) != (ref.size, ref.mtime_ns):
+                return None
+            if self._after_read == "delete":
+                os.remove(path)
+            else:
+                _archive(path)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            return problem.strerror or str(problem)
+        return None
+
+    def everything_taken(self) -> FileSlice:
+        try:
+            there = still_there(self._path, self._taken)
+        except OSError:
+            there = set()
+        if there:  # where none is left, the folder may be one that is not mounted just now
+            self._taken = {path: ref for path, ref in self._taken.items() if path in there}
+        return FileSlice(tuple(ref or FileRef(path, 0, 0) for path, ref in sorted(self._taken.items())))
 
 
-class _Everything:
-    """A set that holds every path: what is asked is only whether the folder can be listed."""
-
-    def __contains__(self, _path: object) -> bool:
-        return True
-
-
-def read_table(
-    spark: SparkSession, columns: Columns, path: str, format: str, options: Sequence[tuple[str, str]] = ()  # noqa: A002
-) -> DataFrame:
-    """A static table: all files of a path with the same columns as a feed gives.
-
-    Raises
-    ------
-    FeedError
-        ``feed.missing-path``, ``feed.no-files``, or ``feed.unreadable-file``: a table with a part missing would
-        answer wrongly, so it is not read at all.
-    """
-    planned = FileSlice(tuple(list_files(os.path.abspath(path))))
-    if not planned.files:
-        raise FeedError("feed.no-files", f'path "{path}" has no files', hint="a table is read when the program starts")
-    feed = FilesFeed("", columns, path, format, options)
-    for bad, reason in feed.unreadable(planned):
-        raise FeedError("feed.unreadable-file", f'file "{bad}" cannot be read', detail=reason)
-    return feed.read(spark, planned)
-
-
-def table_hash(path: str) -> str:
-    """A hash of names, sizes and bytes of all files of a path, whatever their order and times."""
-    parts: list[tuple[str, str]] = []
-    for ref in list_files(os.path.abspath(path)):
-        with open(ref.path, "rb") as stream:
-            parts.append((os.path.basename(ref.path), hashlib.file_digest(stream, "sha256").hexdigest()))
-    whole = hashlib.sha256()
-    for name, digest in sorted(parts):
-        whole.update(f"{name}\0{digest}\n".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()
+def _archive(path: str) -> None:
+    """Move a file into the folder ``_archive`` beside it, under a name that no other file there has."""
+    folder, name = os.path.split(path)
+    archive = os.path.join(folder, "_archive")
+    os.makedirs(archive, exist_ok=True)
+    target, copies = os.path.join(archive, name), 0
+    while os.path.exists(target):
+        copies += 1
+        target = os.path.join(archive, f"{name}.{copies}")
+    os.rename(path, target)

@@ -12,23 +12,23 @@ exactly these two. Spark's own reader remains for records that are no lines of U
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-from punctual.ports.feeds.reading import (
-    RAW,
+from punctual.own_names import RAW, own
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.read_plan import (
     Columns,
     Inspection,
     ReadPlan,
     flag,
     literal,
     misfits,
-    name_fault,
-    quoted,
     sql_map,
 )
 from punctual.ports.feeds.slices import FileRef
 
-ROWS, END = "_punctual_rows", "_punctual_end"
+ROWS, END = own("rows"), own("end")
 """The array that a line is parsed in, and the one field of the element that follows it."""
 UNPARSED = "not one JSON object"
 MISFIT = "a value inside does not have its declared type"
@@ -37,35 +37,36 @@ BLANK = "' \\t\\r\\n'"
 
 def inspect_json(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
     """One plan for all files: JSON names its fields in every record, so there is nothing to look up."""
-    faults = {ref.path: fault for ref in files if (fault := name_fault(ref.path)) is not None}
-    paths = tuple(ref.path for ref in files if ref.path not in faults)
+    paths = tuple(ref.path for ref in files)
     encoding = flag(options, "encoding", flag(options, "charset", "utf-8")).lower()
     has_lines = flag(options, "multiLine", "false").lower() != "true" and encoding in ("utf-8", "utf8")
     plan = (_lines if has_lines else _records)(paths, columns, options)
-    return Inspection((plan,) if paths else (), tuple(faults.items()))
+    return Inspection((plan,) if paths else (), ())
 
 
 def _lines(paths: tuple[str, ...], columns: Columns, options: Sequence[tuple[str, str]]) -> ReadPlan:
     fields = ", ".join(f"{quoted(name)}: {kind}" for name, kind in columns)
-    schema = f"STRUCT<{ROWS}: ARRAY<STRUCT<{fields}, {END}: INT>>, {RAW}: STRING>"
+    schema = f"STRUCT<{quoted(ROWS)}: ARRAY<STRUCT<{fields}, {quoted(END)}: INT>>, {quoted(RAW)}: STRING>"
     # The line break ends a comment (``allowComments``).
-    whole = f"""concat('{{"{ROWS}":[', value, '\\n,{{"{END}":0}}]}}')"""
+    opening, closing = f"{{{json.dumps(ROWS)}:[", f"\n,{{{json.dumps(END)}:0}}]}}"
+    whole = f"concat({literal(opening)}, value, {literal(closing)})"
     chosen = {name.lower(): (name, text) for name, text in options}
     permissive = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", RAW))
     chosen |= {name.lower(): (name, text) for name, text in permissive}
-    row, following = f"get(parsed.{ROWS}, 0)", f"get(parsed.{ROWS}, 1)"
-    is_one = f"size(parsed.{ROWS}) = 2 AND {row} IS NOT NULL AND {following}.{END} = 0"
+    rows = f"parsed.{quoted(ROWS)}"
+    row, following = f"get({rows}, 0)", f"get({rows}, 1)"
+    is_one = f"size({rows}) = 2 AND {row} IS NOT NULL AND {following}.{quoted(END)} = 0"
     # Only for malformed records: a field that is there in the text and not in the row is one that did not fit.
     checks = [(_lost(f"{row}.{quoted(n)}", n, "value"), n, kind) for n, kind in columns if "'" not in n]
     return ReadPlan(
         paths=paths,
         format="text",
-        schema="value STRING",
+        fields=(("value", "STRING"),),
         options=tuple(options),
         values=tuple(f"{row}.{quoted(name)}" for name, _kind in columns),
         reason=(
             f"CASE WHEN NOT coalesce({is_one}, false) THEN '{UNPARSED}'"
-            f" WHEN parsed.{RAW} IS NOT NULL THEN coalesce({misfits(checks)}, '{MISFIT}') END"
+            f" WHEN parsed.{quoted(RAW)} IS NOT NULL THEN coalesce({misfits(checks)}, '{MISFIT}') END"
         ),
         raw="make_valid_utf8(value)",
         parsed=("value", f"from_json({whole}, {literal(schema)}, {sql_map(*chosen.values())}) AS parsed"),
@@ -82,7 +83,7 @@ def _records(paths: tuple[str, ...], columns: Columns, options: Sequence[tuple[s
     return ReadPlan(
         paths=paths,
         format="json",
-        schema=", ".join([*(f"{quoted(name)} {kind}" for name, kind in columns), f"{raw} STRING"]),
+        fields=(*columns, (RAW, "STRING")),
         options=(*options, ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", RAW)),
         values=tuple(quoted(name) for name, _kind in columns),
         reason=f"CASE WHEN {raw} IS NOT NULL THEN coalesce({misfits(checks)}, {unparsed}) END",

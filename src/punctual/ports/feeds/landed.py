@@ -1,243 +1,87 @@
-"""Rows that no file holds yet: given from Python, or by a streaming DataFrame. They are landed as files first.
+"""Rows that were landed as files (:mod:`punctual.ports.feeds.landing`), in the order of their numbers.
 
-A file lands whole: written under a name that feeds ignore, flushed to the disk, then renamed to ``<sequence>.json`` or
-``<sequence>.parquet``. Landing the same sequence again replaces the file by one with the same rows, so a repeat after a
-crash is harmless.
-
-Rows given as dicts or tuples become JSON lines, because a bad value is then one malformed row and not a failed call;
-tables (Arrow, pandas) become Parquet. Rows are encoded in C (orjson); only a row that JSON proper cannot hold, with a
-NaN or a huge integer, takes the slower way.
+Numbers never come again, so the greatest one that was taken stands for all of them. A file is deleted once it is read.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import math
 import os
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
-from punctual.errors import FeedError
-from punctual.ports.feeds.files import MAX_BYTES, FilesFeed
-from punctual.ports.feeds.reading import Columns
-from punctual.ports.feeds.slices import FileSlice
-
-_ROWS = "give a list of dicts, a list of tuples in declared order, a pandas DataFrame or an Arrow table"
-_ORJSON = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
-
-
-def write_rows(folder: str | Path, sequence: int, rows: Any, columns: Columns) -> Path:
-    """Land rows as the file of that sequence number and return its path.
-
-    Parameters
-    ----------
-    rows : iterable of dict or tuple, one dict, pyarrow.Table, or pandas.DataFrame
-        Tuples have the declared columns in order. A missing column is NULL. Times without a zone are UTC.
-
-    Raises
-    ------
-    FeedError
-        ``feed.unknown-column``, ``feed.wrong-width``, ``feed.bad-value``; then nothing is landed.
-    """
-    table = _as_table(rows)
-    if table is not None:
-        names = _declared_names(table.column_names, columns)
-        table = table.rename_columns(names)
-
-        def write(path: Path) -> None:
-            pq.write_table(table, path)
-
-        return _land(Path(folder), f"{sequence:012d}.parquet", write)
-    encoded = _encode_rows(_as_rows(rows), columns)
-    return _land(Path(folder), f"{sequence:012d}.json", lambda path: path.write_bytes(encoded))
+from punctual.clock import Micros
+from punctual.ports.feeds.feed import Lost
+from punctual.ports.feeds.file_reader import FileReader
+from punctual.ports.feeds.files import MAX_FILES, FilesFeed
+from punctual.ports.feeds.landing import file_name, number_of, write_rows
+from punctual.ports.feeds.listing import list_files
+from punctual.ports.feeds.read_plan import Columns
+from punctual.ports.feeds.slices import FileRef, FileSlice
 
 
-def land(df: DataFrame, folder: str | Path, checkpoint: str | Path) -> StreamingQuery:
-    """Land a streaming DataFrame: each of its batches becomes one Parquet file named by the batch's id.
+class LandedFeed(FilesFeed):
+    """A folder of landed files of both formats."""
 
-    One file a batch makes landing atomic; a batch that Spark repeats after a crash finds its file and does nothing.
-    """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    def __init__(self, columns: Columns, folder: str, *, max_files: int = MAX_FILES) -> None:
+        super().__init__(folder, _LandedReader(columns), max_files=max_files, after_read="delete")
+        self._columns = columns
+        self._last = -1
+        self._next: int | None = None
 
-    def write_batch(batch: DataFrame, batch_id: int) -> None:
-        name = f"{batch_id:012d}.parquet"
-        if (target / name).exists():
-            return
-        scratch = target / f"_landing-{batch_id:012d}"
-        batch.coalesce(1).write.mode("overwrite").parquet(scratch.absolute().as_uri())
-        for part in scratch.glob("part-*.parquet"):
-            _land(target, name, lambda path, part=part: os.replace(part, path))  # type: ignore[misc]
-        shutil.rmtree(scratch, ignore_errors=True)
+    def put(self, rows: Any, now: Micros) -> None:
+        """Land rows: they are durable when this returns, and arrived now."""
+        if self._next is None:
+            numbers = (number_of(name) for name in os.listdir(self._path))
+            self._next = max((number for number in numbers if number is not None), default=-1) + 1
+        number = max(self._next, self._last + 1)
+        path = write_rows(self._path, number, rows, self._columns)
+        self._next = number + 1
+        self._listed.note(str(path), now)
 
-    return df.writeStream.foreachBatch(write_batch).option("checkpointLocation", str(checkpoint)).start()
+    def _new_files(self) -> list[FileRef]:
+        numbered = [(number, ref) for ref in list_files(self._path) if (number := number_of(ref.path)) is not None]
+        for number, ref in numbered:
+            if number <= self._last:  # left over by a crash after its batch was committed
+                self._remove(ref)
+        return [ref for number, ref in sorted(numbered, key=lambda one: one[0]) if number > self._last]
 
+    def taken(self, planned: FileSlice) -> None:
+        self._last = max([self._last, *(number for path in planned.parts if (number := number_of(path)) is not None)])
+        self._listed.taken(planned.parts)
 
-class LandedFeed:
-    """A folder of landed files, of both formats, in the order of their sequence numbers."""
+    def finish(self, planned: FileSlice) -> Lost:
+        return [(ref.path, why) for ref in planned.files if (why := self._remove(ref)) is not None]
 
-    def __init__(self, name: str, columns: Columns, folder: str | Path) -> None:
-        self.name = name
-        self.columns = tuple(columns)
-        self.path = os.path.abspath(folder)
-        self._json = FilesFeed(name, columns, self.path, "JSON")
-        self._parquet = FilesFeed(name, columns, self.path, "PARQUET")
-
-    def check(self) -> None:
-        """Raise ``feed.missing-path`` when the folder is not there."""
-        self._json.check()
-
-    def plan(self, seen: set[str], *, max_files: int, max_bytes: int = MAX_BYTES) -> FileSlice | None:
-        """The next landed files, by sequence number."""
-        everything = self._json.plan(seen, max_files=2**62, max_bytes=2**62)
-        if everything is None:
-            return None
-        ordered = sorted(everything.files, key=lambda ref: os.path.basename(ref.path))
-        sizes = np.cumsum([ref.size for ref in ordered])
-        fitting = int(np.searchsorted(sizes, max_bytes, side="right"))
-        return FileSlice(tuple(ordered[: max(1, min(max_files, fitting))]))
-
-    def changed(self, planned: FileSlice) -> list[tuple[str, str]]:
-        """Files that are not what they were when the slice was planned."""
-        return self._json.changed(planned)
-
-    def unreadable(self, planned: FileSlice) -> list[tuple[str, str]]:
-        """Files that cannot be read at all, with the reason."""
-        json_part, parquet_part = _parts(planned)
-        return self._json.unreadable(json_part) + self._parquet.unreadable(parquet_part)
-
-    def read(self, spark: SparkSession, planned: FileSlice) -> DataFrame:
-        """The rows of the slice, as :meth:`FilesFeed.read` gives them."""
-        json_part, parquet_part = _parts(planned)
-        if not parquet_part.files:
-            return self._json.read(spark, json_part)
-        if not json_part.files:
-            return self._parquet.read(spark, parquet_part)
-        return self._json.read(spark, json_part).union(self._parquet.read(spark, parquet_part))
+    def everything_taken(self) -> FileSlice:
+        if self._last < 0:
+            return FileSlice(())
+        return FileSlice((FileRef(os.path.join(self._path, file_name(self._last, "json")), 0, 0),))
 
 
-def _parts(planned: FileSlice) -> tuple[FileSlice, FileSlice]:
-    json_files = tuple(ref for ref in planned.files if ref.path.endswith(".json"))
-    parquet_files = tuple(ref for ref in planned.files if ref.path.endswith(".parquet"))
-    return FileSlice(json_files), FileSlice(parquet_files)
+class _LandedReader:
+    """Rows given as dicts or tuples are JSON lines, tables are Parquet."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._json = FileReader(columns, "JSON")
+        self._parquet = FileReader(columns, "PARQUET")
+
+    def unreadable(self, files: Sequence[FileRef]) -> Lost:
+        lines, tables = _by_format(files)
+        return self._json.unreadable(lines) + self._parquet.unreadable(tables)
+
+    def read(self, spark: SparkSession, files: Sequence[FileRef]) -> DataFrame:
+        lines, tables = _by_format(files)
+        if not tables:
+            return self._json.read(spark, lines)
+        if not lines:
+            return self._parquet.read(spark, tables)
+        return self._json.read(spark, lines).union(self._parquet.read(spark, tables))
 
 
-def _land(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    scratch, final = folder / f".landing-{name}", folder / name
-    write(scratch)
-    _flush(scratch)
-    os.replace(scratch, final)
-    _flush(folder)
-    return final
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _as_table(rows: Any) -> pa.Table | None:
-    if isinstance(rows, pa.Table):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    # pandas is not imported for this question: who passes a frame has it.
-    if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    return None
-
-
-def _as_rows(rows: Any) -> Iterable[Any]:
-    if isinstance(rows, Mapping):  # one row
-        return [rows]
-    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
-        return rows
-    raise FeedError("feed.bad-value", f"rows are {type(rows).__name__}, which holds none", hint=_ROWS)
-
-
-def _declared_names(given: Iterable[str], columns: Columns) -> list[str]:
-    declared = {name.lower(): name for name, _kind in columns}
-    names: list[str] = []
-    for name in given:
-        if str(name).lower() not in declared:
-            raise FeedError(
-                "feed.unknown-column",
-                f'rows have a column "{name}" that the stream does not declare',
-                hint=f"declared are: {', '.join(name for name, _kind in columns)}",
-            )
-        names.append(declared[str(name).lower()])
-    return names
-
-
-def _encode_rows(rows: Iterable[Any], columns: Columns) -> bytes:
-    known: dict[tuple[str, ...], list[str] | None] = {}
-    declared = [name for name, _kind in columns]
-    lines: list[bytes] = []
-    for row in rows:
-        if isinstance(row, Mapping):
-            keys = tuple(row)
-            if keys not in known:
-                names = _declared_names(keys, columns)
-                known[keys] = None if names == list(keys) else names
-            renamed = known[keys]
-            record = dict(row) if renamed is None else dict(zip(renamed, row.values()))
-        elif isinstance(row, Sequence) and not isinstance(row, str | bytes):
-            if len(row) != len(declared):
-                raise FeedError("feed.wrong-width", f"a row has {len(row)} values, the stream {len(declared)} columns")
-            record = dict(zip(declared, row))
-        else:
-            raise FeedError("feed.bad-value", f"a row is {type(row).__name__}, neither a dict nor a tuple", hint=_ROWS)
-        lines.append(_encode(record))
-    return b"".join(lines)
-
-
-def _encode(record: dict[str, Any]) -> bytes:
-    # orjson writes NaN and infinities as null, silently; such rows go the other way.
-    if not any(isinstance(value, float) and not math.isfinite(value) for value in record.values()):
-        try:
-            return orjson.dumps(record, default=_plain, option=_ORJSON)
-        except orjson.JSONEncodeError:
-            pass  # integers beyond 64 bits, or a value that is refused below with its name
-    try:
-        return json.dumps(record, default=_plain, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    except (TypeError, ValueError) as problem:
-        raise FeedError("feed.bad-value", f"a row cannot be written: {problem}") from problem
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no form for, as Spark's reader expects it."""
-    match value:
-        case datetime():
-            if value != value:  # the missing time of pandas
-                return None
-            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-            return aware.astimezone(UTC).isoformat()
-        case date():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-        case bytes() | bytearray() | memoryview():
-            return base64.b64encode(value).decode("ascii")
-        case np.datetime64():
-            return None if np.isnat(value) else _plain(value.astype("datetime64[us]").item())
-        case np.generic():
-            return value.item()
-        case np.ndarray():
-            return value.tolist()
-    raise TypeError(f"values of type {type(value).__name__} have no form in JSON")
+def _by_format(files: Sequence[FileRef]) -> tuple[list[FileRef], list[FileRef]]:
+    return (
+        [ref for ref in files if ref.path.endswith(".json")],
+        [ref for ref in files if ref.path.endswith(".parquet")],
+    )

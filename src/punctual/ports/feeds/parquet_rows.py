@@ -3,7 +3,7 @@
 Spark fails a whole job when it is told another type than the file has, so footers are read on the driver (a fraction of
 a millisecond a file) and files whose declared columns have the same names and types share one plan. A value that the
 declared type cannot hold is a malformed row; a type that can never become the declared one makes the file unreadable.
-Nanoseconds, which Spark does not know, are read as numbers and cut to microseconds.
+Nanoseconds, which Spark does not know, are read as numbers and cut to microseconds, and milliseconds as numbers too.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.ports.feeds.reading import Columns, Inspection, ReadPlan, literal, misfits, name_fault, quoted, row_text
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, literal, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
 
-NANOS = "NANOSECONDS"
-"""Stands for a column of nanoseconds, which Spark reads as BIGINT."""
+NANOS, MILLIS = "NANOSECONDS", "MILLISECONDS"
+"""Columns of times that are read as BIGINT: Spark does not know nanoseconds, and fails at the first millisecond that
+64 bits cannot hold as microseconds."""
+
+NUMBERED = (NANOS, MILLIS)
+MOST_MILLIS, MOST_DAYS = 2**63 // 1_000 - 1, 2**63 // 86_400_000_000 - 1
 
 VOID = "VOID"
 """The type of a column of which nothing but NULLs was written: it fits every declared type."""
@@ -60,9 +65,6 @@ def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequenc
     faults: list[tuple[str, str]] = []
     for ref in files:
         try:
-            fault = name_fault(ref.path)
-            if fault is not None:
-                raise _FileError(fault)
             shapes[_shape(pq.read_metadata(ref.path), columns)].append(ref.path)
         except _FileError as problem:
             faults.append((ref.path, str(problem)))
@@ -101,8 +103,8 @@ def _shape(metadata: pq.FileMetaData, columns: Columns) -> Shape:
 def spark_type(own: pa.DataType) -> str | None:
     """The type as which Spark reads a Parquet column, or None when it cannot.
 
-    >>> spark_type(pa.uint32()), spark_type(pa.list_(pa.float64())), spark_type(pa.timestamp("ns"))
-    ('BIGINT', 'ARRAY<DOUBLE>', 'NANOSECONDS')
+    >>> spark_type(pa.uint32()), spark_type(pa.list_(pa.timestamp("ms"))), spark_type(pa.timestamp("ns"))
+    ('BIGINT', 'ARRAY<TIMESTAMP_NTZ>', 'NANOSECONDS')
     >>> spark_type(pa.null()), spark_type(pa.dictionary(pa.int8(), pa.string()))
     ('VOID', 'STRING')
     """
@@ -117,19 +119,29 @@ def spark_type(own: pa.DataType) -> str | None:
     if pa.types.is_decimal(own):
         return f"DECIMAL({own.precision},{own.scale})" if own.precision <= 38 else None
     if pa.types.is_timestamp(own):
-        return NANOS if own.unit == "ns" else "TIMESTAMP" if own.tz else "TIMESTAMP_NTZ"
+        return {"ns": NANOS, "ms": MILLIS}.get(own.unit) or _time_type(own)
     if pa.types.is_list(own) or pa.types.is_large_list(own):
-        inner = spark_type(own.value_type)
-        return None if inner in (None, NANOS) else f"ARRAY<{inner}>"
+        inner = _inner_type(own.value_type)
+        return None if inner is None else f"ARRAY<{inner}>"
     if pa.types.is_map(own):
-        key, value = spark_type(own.key_type), spark_type(own.item_type)
-        return None if NANOS in (key, value) or key is None or value is None else f"MAP<{key},{value}>"
+        key, value = _inner_type(own.key_type), _inner_type(own.item_type)
+        return None if key is None or value is None else f"MAP<{key},{value}>"
     if pa.types.is_struct(own):
-        inner_types = [(field.name, spark_type(field.type)) for field in own]
-        if any(kind in (None, NANOS) for _name, kind in inner_types):
+        inner_types = [(field.name, _inner_type(field.type)) for field in own]
+        if any(kind is None for _name, kind in inner_types):
             return None
         return f"STRUCT<{','.join(f'{quoted(name)}:{kind}' for name, kind in inner_types)}>"
     return None
+
+
+def _inner_type(own: pa.DataType) -> str | None:
+    """The type of what a list, map or struct holds, which Spark reads itself."""
+    kind = spark_type(own)
+    return None if kind == NANOS else _time_type(own) if kind == MILLIS else kind
+
+
+def _time_type(own: pa.TimestampType) -> str:
+    return "TIMESTAMP" if own.tz else "TIMESTAMP_NTZ"
 
 
 def castable(own: str, declared: str) -> bool:
@@ -144,7 +156,7 @@ def castable(own: str, declared: str) -> bool:
     """
     if own == VOID or canonical(own) == canonical(declared):
         return True
-    if own == NANOS:
+    if own in NUMBERED:
         return castable("TIMESTAMP", declared)
     source, target = _family(own), _family(declared)
     if source == target == "list":
@@ -170,26 +182,43 @@ def _plan(paths: tuple[str, ...], shape: Shape, columns: Columns, options: Seque
     values: list[str] = []
     checks: list[tuple[str, str, str]] = []
     shown: list[str] = []
-    fields: list[str] = []
+    fields: list[tuple[str, str]] = []
     for found, (name, kind) in zip(shape, columns):
         if found is None:
             values.append(f"CAST(NULL AS {kind})")
             continue
         column, own = quoted(found[0]), found[1]
-        fields.append(f"{column} {'BIGINT' if own == NANOS else own}")
+        fields.append((found[0], "BIGINT" if own in NUMBERED else own))
         shown.append(f"{literal(name)}, {column}")
-        # Division rounds towards zero; times before 1970 must be cut towards the past like all others.
-        value = f"timestamp_micros(({column} - pmod({column}, 1000L)) div 1000L)" if own == NANOS else column
-        if canonical("TIMESTAMP" if own == NANOS else own) != canonical(kind):
-            value = f"try_cast({value} AS {kind})"
-            checks.append((f"{column} IS NOT NULL AND {value} IS NULL", name, kind))
+        value = _value(column, own, kind)
         values.append(value)
+        if value != column:
+            checks.append((f"{column} IS NOT NULL AND {value} IS NULL", name, kind))
     return ReadPlan(
         paths=paths,
         format="parquet",
-        schema=", ".join(fields),
+        fields=tuple(fields),
         options=tuple(options),
         values=tuple(values),
         reason=misfits(checks),
         raw=row_text(f"named_struct({', '.join(shown)})"),
     )
+
+
+def _value(column: str, own: str, declared: str) -> str:
+    """A column as its declared type, NULL where a value does not fit."""
+    value, kind = column, own
+    if own == NANOS:
+        # Division rounds towards zero; times before 1970 must be cut towards the past like all others.
+        micros = f"{column} div 1000L - CAST({column} % 1000L < 0 AS BIGINT)"
+        value, kind = f"timestamp_micros({micros})", "TIMESTAMP"
+    elif own == MILLIS:
+        value, kind = _within(column, MOST_MILLIS, f"timestamp_millis({column})"), "TIMESTAMP"
+    elif _family(own) == "date" and _family(declared) == "time":
+        value = _within(f"unix_date({column})", MOST_DAYS, f"CAST({column} AS TIMESTAMP)")
+    return value if canonical(kind) == canonical(declared) else f"try_cast({value} AS {declared})"
+
+
+def _within(number: str, most: int, value: str) -> str:
+    """The value where the number is small enough for 64 bits of microseconds: beyond that Spark fails the job."""
+    return f"CASE WHEN {number} BETWEEN -{most}L AND {most}L THEN {value} END"

@@ -2,84 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.clock import Micros
-from punctual.errors import FeedError
-from punctual.ports.feeds.reading import jvm_strings
+from punctual.clock import SECOND, Micros
+from punctual.own_names import ORIGIN, RAW, REASON
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.feed import Backlog, Lost
+from punctual.ports.feeds.read_plan import jvm_strings
+from punctual.ports.feeds.releases import Arrivals, PartArrivals, RowArrivals
+from punctual.ports.feeds.slices import BYTES_PER_ROW, RateSlice
 
 BATCH_ROWS = 1_000_000
-ROWS_A_PARTITION = 250_000
+ROWS_PER_PARTITION = 250_000
 """Fixed, so that the partition of a row does not depend on the machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateSlice:
-    """Row numbers from ``start`` up to, not including, ``end``, of a stream whose row 0 is at ``origin_us``."""
-
-    start: int
-    end: int
-    origin_us: Micros
-
-    def to_json(self) -> dict[str, int]:
-        return {"start": self.start, "end": self.end, "origin_us": self.origin_us}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> RateSlice:
-        return RateSlice(int(value["start"]), int(value["end"]), int(value["origin_us"]))
-
-
-@dataclass(frozen=True, slots=True)
 class RateFeed:
-    """``rows`` rows every ``per_us`` microseconds, at most ``limit`` in all."""
+    """``rows`` rows every ``per_us`` microseconds, at most ``limit`` in all.
 
-    rows: int
-    per_us: Micros
-    limit: int | None = None
+    Live, row 0 happens at the whole second of the first look, and a row can be read once it has happened. Otherwise
+    row 0 is at 1970 and all rows up to the limit are there at the start. ``timed`` says whether the event time of a row
+    is when it happens.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        per_us: Micros,
+        limit: int | None = None,
+        *,
+        live: bool,
+        timed: bool = True,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        self.rows = rows
+        self.per_us = per_us
+        self._limit = limit
+        self._live = live
+        self._timed = timed
+        self._batch_rows = batch_rows
+        self._done = 0
+        self._happened = 0
+        self._origin: Micros | None = None if live else 0
+        self._started: Micros | None = None
 
     def time_of(self, row: int, origin_us: Micros) -> Micros:
         """When a row happens.
 
-        >>> RateFeed(rows=3, per_us=1_000_000).time_of(2, origin_us=0)
+        >>> RateFeed(rows=3, per_us=1_000_000, live=True).time_of(2, origin_us=0)
         666666
         """
         return origin_us + row * self.per_us // self.rows
 
-    def plan(
-        self, done: int, origin_us: Micros, now_us: Micros | None, max_rows: int = BATCH_ROWS
-    ) -> RateSlice | None:
-        """The rows after the first ``done`` that have happened by ``now_us``, or without it all up to the limit.
-
-        Raises
-        ------
-        FeedError
-            ``feed.endless`` when neither a time nor a limit ends the stream.
-        """
-        ends = [] if self.limit is None else [self.limit]
-        if now_us is not None:
+    def look(self, now: Micros) -> Backlog:
+        if self._started is None:
+            self._started = now
+        if self._origin is None:
+            self._origin = now // SECOND * SECOND
+        ends = [] if self._limit is None else [self._limit]
+        if self._live:
             # The largest i with i * per // rows <= passed is the one with i * per < (passed + 1) * rows.
-            passed = now_us - origin_us
+            passed = now - self._origin
             ends.append(((passed + 1) * self.rows - 1) // self.per_us + 1 if passed >= 0 else 0)
-        if not ends:
-            raise FeedError(
-                "feed.endless", "a RATE stream without LIMIT never ends", hint="add LIMIT n ROWS, or run without --once"
-            )
-        end = min([*ends, done + max_rows])
-        return RateSlice(done, end, origin_us) if end > done else None
+        self._happened = min(ends)
+        waiting = max(0, self._happened - self._done)
+        if not waiting:
+            return Backlog()
+        oldest = self.time_of(self._done, self._origin) if self._live else self._started
+        return Backlog(0, waiting, BYTES_PER_ROW * waiting, max(oldest, self._started))
+
+    def plan(self, limit: int | None = None) -> RateSlice | None:
+        end = min(self._happened, self._done + self._batch_rows)
+        return RateSlice(self._done, end, self._origin or 0) if end > self._done else None
+
+    def arrivals(self, planned: RateSlice) -> Arrivals:
+        started = self._started or 0
+        if self._live and self._timed:
+            first = max(self.time_of(planned.start, planned.origin_us), started)
+            return RowArrivals(self.rows, self.per_us, planned.origin_us, first)
+        last = self.time_of(planned.end - 1, planned.origin_us) if self._live else started
+        return PartArrivals(planned.parts, (max(last, started),))
+
+    def check(self, planned: RateSlice) -> tuple[RateSlice | None, Lost]:
+        return planned, []
+
+    def changed(self, planned: RateSlice) -> Lost:
+        return []
+
+    def damage(self, part: str) -> str | None:
+        return None
 
     def read(self, spark: SparkSession, planned: RateSlice) -> DataFrame:
-        """``ts``, ``value`` and the columns of every feed, of which ``_origin`` is ``rate``; runs no job."""
-        partitions = max(1, -(-(planned.end - planned.start) // ROWS_A_PARTITION))
+        partitions = max(1, -(-(planned.end - planned.start) // ROWS_PER_PARTITION))
         numbers = spark._jsparkSession.range(planned.start, planned.end, 1, partitions)
         expressions = [
             f"timestamp_micros({planned.origin_us}L + (id * {self.per_us}L) div {self.rows}L) AS ts",
             "id AS value",
-            "CAST(NULL AS STRING) AS _reason",
-            "CAST(NULL AS STRING) AS _raw",
-            "'rate' AS _origin",
+            f"CAST(NULL AS STRING) AS {quoted(REASON)}",
+            f"CAST(NULL AS STRING) AS {quoted(RAW)}",
+            f"'rate' AS {quoted(ORIGIN)}",
         ]
         return DataFrame(numbers.toDF().selectExpr(jvm_strings(spark, expressions)), spark)
+
+    def taken(self, planned: RateSlice) -> None:
+        self._done = max(self._done, planned.end)
+        self._origin = planned.origin_us
+
+    def finish(self, planned: RateSlice) -> Lost:
+        return []
+
+    def everything_taken(self) -> RateSlice:
+        return RateSlice(0, self._done, self._origin or 0)

@@ -1,7 +1,7 @@
 """The one stage of a tick: rows of a stream in, partial cells and dead letters out.
 
 Runs inside Spark's Python workers (``mapInArrow``) and, with the same bytes as a result, in process. A row that must
-not count carries its reason in ``_why``; a row that came too late counts in the stream's late cells, so that answers
+not count carries its reason; a row that came too late counts in the stream's late cells, so that answers
 can say how many rows they lack. Rows are reduced in chunks, so memory does not grow with the partition.
 
 Output rows: ``unit`` (index, or one of the marks below), ``cells``, and the payload inline or, when it is large, the
@@ -13,8 +13,8 @@ from __future__ import annotations
 import gc
 import os
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from punctual.kernel.window.lift import lift, merge
 from punctual.kernel.window.spec import UnitSpec
+from punctual.own_names import MARK, ORIGIN, ROW, TIME, WHY
 
 CHUNK_ROWS = 1_000_000
 INLINE_BYTES = 4 << 20
@@ -49,7 +50,7 @@ class Reduce:
     """Reduce one stream's projected rows.
 
     ``units`` pairs each unit's index in the tick with its specification; ``counted`` is False for a second branch of
-    the same stream, whose rows were counted by the first.
+    the same stream, whose rows were counted by the first. ``tops`` asks for the greatest event time of each origin.
     """
 
     stream: str
@@ -58,6 +59,7 @@ class Reduce:
     shards: int
     incoming: str | None
     counted: bool = True
+    tops: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: dict[int, list[pa.Table]] = {}
@@ -67,14 +69,14 @@ class Reduce:
         dead: list[pa.Table] = []
         facts = Facts()
         for chunk in _chunks(batches):
-            why = chunk.column("_why")
+            why = chunk.column(WHY)
             good = chunk
             if why.null_count < len(why):
                 bad = chunk.filter(pc.is_valid(why))
                 good = chunk.filter(pc.is_null(why))
                 if self.counted:
-                    late = bad.filter(pc.equal(bad.column("_why"), LATE_REASON))
-                    dead.append(bad.select(["_why", "_row", "_origin", "_t"]))
+                    late = bad.filter(pc.equal(bad.column(WHY), LATE_REASON))
+                    dead.append(bad.select([WHY, ROW, ORIGIN, TIME]))
                     facts.dead += bad.num_rows - late.num_rows
                     facts.late += late.num_rows
                     if self.late is not None and late.num_rows:
@@ -83,7 +85,9 @@ class Reduce:
                 continue
             times = _times(good)
             facts.see(times)
-            columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != "_"}
+            if self.tops and self.counted:
+                facts.see_tops(good)
+            columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != MARK}
             for index, spec in self.units:
                 cells = lift(spec, times, columns, self.shards)
                 if cells.num_rows:
@@ -129,6 +133,8 @@ class Facts:
     dead: int = 0
     least: int | None = None
     greatest: int | None = None
+    tops: dict[str, int] = field(default_factory=dict)
+    """The greatest event time by origin, where it was asked for."""
 
     def see(self, times: NDArray[np.int64]) -> None:
         self.accepted += times.size
@@ -136,8 +142,17 @@ class Facts:
         self.least = least if self.least is None else min(self.least, least)
         self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
 
+    def see_tops(self, rows: pa.Table) -> None:
+        found = rows.group_by(ORIGIN).aggregate([(TIME, "max")])
+        self._raise_tops(dict(zip(found.column(ORIGIN).to_pylist(), found.column(f"{TIME}_max").to_pylist())))
+
+    def _raise_tops(self, tops: Mapping[str, int]) -> None:
+        for origin, time in tops.items():
+            self.tops[origin] = max(time, self.tops.get(origin, time))
+
     def add(self, other: Facts) -> None:
         """Count another partition's rows too."""
+        self._raise_tops(other.tops)
         self.accepted += other.accepted
         self.late += other.late
         self.dead += other.dead
@@ -146,7 +161,7 @@ class Facts:
             self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
 
     def to_json(self) -> bytes:
-        return orjson.dumps([self.accepted, self.late, self.dead, self.least, self.greatest])
+        return orjson.dumps([self.accepted, self.late, self.dead, self.least, self.greatest, self.tops])
 
     @staticmethod
     def from_json(data: bytes) -> Facts:
@@ -190,7 +205,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _times(table: pa.Table) -> NDArray[np.int64]:
-    times: NDArray[np.int64] = table.column("_t").to_numpy().astype(np.int64, copy=False)
+    times: NDArray[np.int64] = table.column(TIME).to_numpy().astype(np.int64, copy=False)
     return times
 
 

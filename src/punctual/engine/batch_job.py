@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.engine.failing_clause import explain_stop, first_failing, row_pieces
-from punctual.engine.intake import Intake
 from punctual.engine.isolate import Culprits, find, reason
 from punctual.engine.progress import Progress
 from punctual.engine.reduced import Reduced, gather, letter
@@ -20,6 +19,8 @@ from punctual.kernel.window.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
+from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.slices import Slice
 from punctual.runtime.backend import Backend, SliceWork, Tick
 from punctual.runtime.operators.reduce import OUTPUT
 from punctual.store.store import Store
@@ -30,28 +31,29 @@ PATIENCE = 1
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """What one batch reads: a slice for each stream (None: nothing is left of it), and how far ahead a row may be."""
+    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count."""
 
     batch: int
-    slices: Mapping[str, Any]
+    slices: Mapping[str, Slice | None]
+    earliest: Micros
     horizon: Micros
 
-    def without(self, intakes: Mapping[str, Intake], files: Sequence[tuple[str, str, str]]) -> Slices:
+    def without(self, files: Sequence[tuple[str, str, str]]) -> Slices:
         """The same without those files (stream, path, reason)."""
         kept = {
-            name: intakes[name].without(planned, [path for stream, path, _why in files if stream == name])
+            name: planned and planned.without([path for stream, path, _why in files if stream == name])
             for name, planned in self.slices.items()
         }
         return replace(self, slices=kept)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BatchJob:
     """The rooms that a batch's job needs."""
 
     backend: Backend
     store: Store
-    intakes: Mapping[str, Intake]
+    feeds: Mapping[str, Feed]
     tables: Mapping[str, Any]
     progress: Mapping[str, Progress]
     replan: Callable[[frozenset[str]], Standing]
@@ -77,7 +79,7 @@ class Reading:
                 patience -= not found
                 files += found.files
                 queries += found.queries
-                work = work.without(self.intakes, found.files)
+                work = work.without(found.files)
                 standing = self.replan(frozenset(name for name, _why in queries))
         reduced = gather(output, standing.unit_key, _spec_of(standing), work.batch)
         reduced.letters += [
@@ -89,12 +91,14 @@ class Reading:
         parts = tuple(
             SliceWork(
                 stream=name,
-                feed=self.intakes[name],
+                feed=self.feeds[name],
                 slice=planned,
                 branches=standing.branches[name],
                 late=standing.late.get(name),
                 complete_through=self.progress[name].through,
+                earliest=work.earliest,
                 horizon=work.horizon,
+                tops=self.feeds[name].arrivals(planned).differ,
             )
             for name, planned in work.slices.items()
             if planned is not None
@@ -111,9 +115,8 @@ class Reading:
         for name, planned in work.slices.items():
             if planned is not None:
                 fails = _FilesFail(self, bare, work, name)
-                intake = self.intakes[name]
-                found_files = find(intake.paths(planned), fails)
-                files += [(name, path, intake.damage(path) or why) for path, why in found_files]
+                damage = self.feeds[name].damage
+                files += [(name, path, damage(path) or why) for path, why in find(planned.parts, fails)]
         if files:
             return Culprits(files=tuple(files))
         everyone = frozenset(reader.query.name for reader in standing.plan.readers)
@@ -145,14 +148,15 @@ class Reading:
 class _FilesFail:
     """Whether some of a stream's files cannot be read, tried without any query."""
 
-    reading: Reading
+    job: BatchJob
     bare: Standing
     work: Slices
     stream: str
 
     def __call__(self, paths: Sequence[str]) -> Exception | None:
-        some = self.reading.intakes[self.stream].only(self.work.slices[self.stream], paths)
-        return self.reading.fails(self.bare, replace(self.work, slices={self.stream: some}))
+        whole = self.work.slices[self.stream]
+        some = whole and whole.only(paths)
+        return self.job.fails(self.bare, replace(self.work, slices={self.stream: some}))
 
 
 def _without_units(standing: Standing) -> Standing:

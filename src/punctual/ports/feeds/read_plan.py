@@ -18,11 +18,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.own_names import ORIGIN, RAW, REASON
+from punctual.plan.relation import quoted
+from punctual.ports.feeds.file_names import is_escaped
+
 Columns = Sequence[tuple[str, str]]
 """Declared columns: name and type as Spark's DDL."""
-
-RAW = "_punctual_raw"
-"""Where Spark's readers put the text of a record that they cannot parse."""
 
 _GLOB = re.compile(r"([\\\[\]{}*?])")
 
@@ -31,14 +32,14 @@ _GLOB = re.compile(r"([\\\[\]{}*?])")
 class ReadPlan:
     """Files of one shape and the way to read them.
 
-    ``values`` has one expression a declared column; ``reason`` is NULL where the row fits; ``raw`` is what was read.
-    ``parsed`` are expressions with a name that all of these refer to, computed once a record; records for which
-    ``counts`` is false are nothing at all.
+    ``fields`` are the reader's columns, name and type. ``values`` has one expression per declared column; ``reason`` is
+    NULL where the row fits; ``raw`` is what was read. ``parsed`` are expressions with a name that all of these refer
+    to, computed once per record; records for which ``counts`` is false are nothing at all.
     """
 
     paths: tuple[str, ...]
     format: str
-    schema: str
+    fields: tuple[tuple[str, str], ...]
     options: tuple[tuple[str, str], ...]
     values: tuple[str, ...]
     reason: str
@@ -56,11 +57,11 @@ class Inspection:
 
 
 def read_plans(spark: SparkSession, plans: Sequence[ReadPlan], columns: Columns) -> DataFrame:
-    """The rows of all plans: declared columns, ``_reason``, ``_raw``, ``_origin``. No Spark job runs."""
+    """The rows of all plans: declared columns, then ours. No Spark job runs."""
     frames = [_read(spark, plan, columns) for plan in plans]
     if not frames:
         nothing = [f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns]
-        extra = [f"CAST(NULL AS STRING) AS {name}" for name in ("_reason", "_raw", "_origin")]
+        extra = [f"CAST(NULL AS STRING) AS {quoted(name)}" for name in (REASON, RAW, ORIGIN)]
         return spark.sql(f"SELECT {', '.join(nothing + extra)} WHERE false")
     whole = frames[0]
     for frame in frames[1:]:
@@ -69,22 +70,23 @@ def read_plans(spark: SparkSession, plans: Sequence[ReadPlan], columns: Columns)
 
 
 def _read(spark: SparkSession, plan: ReadPlan, columns: Columns) -> Any:
-    reader = spark.read._jreader.format(plan.format).schema(plan.schema)
+    schema = ", ".join(f"{quoted(name)} {kind}" for name, kind in plan.fields)
+    reader = spark.read._jreader.format(plan.format).schema(schema)
     for name, value in plan.options:
         reader = reader.option(name, value)
     paths = jvm_strings(spark, [f"file:{_GLOB.sub(_escape, path)}" for path in plan.paths])
     frame = reader.load(paths)
     if plan.counts is not None:
         frame = frame.where(plan.counts)
-    origin = ORIGIN
+    origin = file_path([name for name, _kind in plan.fields])
     if plan.parsed:
-        frame = frame.selectExpr(jvm_strings(spark, [*plan.parsed, f"{ORIGIN} AS _origin"]))
-        origin = "_origin"
+        frame = frame.selectExpr(jvm_strings(spark, [*plan.parsed, f"{origin} AS {quoted(ORIGIN)}"]))
+        origin = quoted(ORIGIN)
     expressions = [
         *(f"{value} AS {quoted(name)}" for value, (name, _kind) in zip(plan.values, columns)),
-        f"{plan.reason} AS _reason",
-        f"CASE WHEN {plan.reason} IS NOT NULL THEN {plan.raw} END AS _raw",
-        f"{origin} AS _origin",
+        f"{plan.reason} AS {quoted(REASON)}",
+        f"CASE WHEN {plan.reason} IS NOT NULL THEN {plan.raw} END AS {quoted(RAW)}",
+        f"{origin} AS {quoted(ORIGIN)}",
     ]
     return frame.selectExpr(jvm_strings(spark, expressions))
 
@@ -93,15 +95,21 @@ def _escape(found: re.Match[str]) -> str:
     return "\\" + found[0]
 
 
-ORIGIN = (
-    "substring(CASE WHEN locate('%', _metadata.file_path) > 0 "
-    "THEN url_decode(replace(_metadata.file_path, '+', '%2B')) ELSE _metadata.file_path END, 6)"
-)
-"""The file of a row as the feed named it: Spark's is a URI (``file:/a%20b``), whose plus signs mean themselves."""
+def file_path(fields: Sequence[str]) -> str:
+    """The file of a row as the feed named it, in SQL: Spark's is a URI (``file:/a%20b``), whose plus signs mean
+    themselves. Spark's hidden column gets one more underscore for each column of the reader that is called like it."""
+    hidden, taken = "_metadata", {name.lower() for name in fields}
+    while hidden in taken:
+        hidden = "_" + hidden
+    path = f"{hidden}.file_path"
+    decoded = f"url_decode(replace({path}, '+', '%2B'))"
+    return f"substring(CASE WHEN locate('%', {path}) > 0 THEN {decoded} ELSE {path} END, 6)"
 
 
 def name_fault(path: str) -> str | None:
     """Why Spark cannot be given this path, or None."""
+    if is_escaped(path):
+        return "its path is not UTF-8"
     if ":" in path and _GLOB.search(path):
         return "Spark reads no path that has both a colon and one of \\ [ ] { } * ?"
     return None
@@ -119,15 +127,6 @@ def sql_map(*pairs: tuple[str, str]) -> str:
     "map('mode', 'PERMISSIVE')"
     """
     return f"map({', '.join(literal(text) for pair in pairs for text in pair)})"
-
-
-def quoted(name: str) -> str:
-    """A column's name in SQL.
-
-    >>> quoted("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:

@@ -1,0 +1,34 @@
+"""Names that the engine gives to columns and views: none that a program can have.
+
+They stand beside a program's own names in generated SQL. They begin with a control character, which the parser refuses
+in names (``parse.bad-name``), so no column, alias or lambda variable of a user can be taken for one of ours.
+"""
+
+from __future__ import annotations
+
+MARK = "\x1f"
+
+
+def own(name: str) -> str:
+    """A name of ours."""
+    return MARK + name
+
+
+def own_sql(name: str) -> str:
+    """A name of ours as an identifier of Spark SQL."""
+    return f"`{MARK}{name}`"
+
+
+def is_printable(name: str) -> bool:
+    """Whether a program may use the name: one without control characters.
+
+    >>> is_printable("köln 1"), is_printable(own("time"))
+    (True, False)
+    """
+    return not any(ord(letter) < 32 or ord(letter) == 127 for letter in name)
+
+
+REASON, RAW, ORIGIN = own("reason"), own("raw"), own("origin")
+"""Columns of every feed: why a row is malformed (NULL where it is not), its text then, and where it was read."""
+TIME, WHY, ROW = own("time"), own("why"), own("row")
+"""Columns that a tick adds: the event time in microseconds, why a row does not count, and how it read."""
