@@ -15,12 +15,11 @@ import pyarrow.csv
 
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.ports.feeds.slices import FileSlice
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
-from punctual.runtime.operators import shards
-from punctual.runtime.operators.reduce import OUTPUT, Reduce
+from punctual.runtime.operators.reduce import Reduce
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.store.products import OUTPUT
 from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
 from tests.reference.duck import arrow_type, connect, duck_text
@@ -54,7 +53,7 @@ class InProcess:
         for work in tick.work:
             stream = work.branches[0].stream
             columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            files = FileSlice.from_json(work.slice).files
+            files = work.slice.files
             self._duck.register("_slice", read_landed([file.path for file in files], columns))
             for branch in work.branches:
                 batches += self._reduce(tick, work, branch)
@@ -85,7 +84,7 @@ class InProcess:
     def shards(self, operator: AnswerShards) -> pa.Table:
         numbers = self._random.permutation(operator.shards)
         batches = [pa.record_batch({"id": pa.array([number])}) for number in numbers]
-        return pa.Table.from_batches(operator(batches), shards.OUTPUT)
+        return pa.Table.from_batches(operator(batches), OUTPUT)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         replies = []

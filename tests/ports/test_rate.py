@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import FeedError
-from punctual.ports.feeds.rate import RateFeed, RateSlice
+from punctual.ports.feeds.rate import RateFeed
+from punctual.ports.feeds.slices import RateSlice, Slice
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -32,7 +34,7 @@ def test_once_goes_to_the_limit_in_batches() -> None:
     feed = RateFeed(1_000, 1_000_000, 2_500_000)
     ends, done = [], 0
     while (planned := feed.plan(done, 0, None)) is not None:
-        assert RateSlice.from_json(planned.to_json()) == planned
+        assert msgspec.json.decode(msgspec.json.encode(planned), type=Slice) == planned
         done = planned.end
         ends.append(done)
     assert ends == [1_000_000, 2_000_000, 2_500_000]

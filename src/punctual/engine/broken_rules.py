@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
@@ -30,6 +29,7 @@ from punctual.kernel.world.rows import SLACK
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Stream
 from punctual.schedule.due import BEGINNING
+from punctual.store.letters import DeadLetter
 from punctual.store.store import Store
 
 REASON = "adds up to more than 1 within a window"
@@ -44,7 +44,7 @@ class BrokenRules:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[tuple[str, str], tuple[int, str]] | None = None
-        self._new: list[dict[str, Any]] = []
+        self._new: list[DeadLetter] = []
         self._seen: dict[str, Micros] = {}
         """By query, the last instant whose broken rules were reported."""
 
@@ -53,10 +53,10 @@ class BrokenRules:
         """How often a row was written, and its event time, by stream and row; looked up when the first rule breaks."""
         if self._known is None:
             self._known = {}
-            for one in self._store.dead_letters():
-                if REASON in one["reason"]:
-                    which = one["stream"], one["row"] or _unseen_rule(one["reason"])
-                    self._known[which] = self._known.get(which, (0, ""))[0] + 1, one["event_time"] or ""
+            for one in self._store.letters.read():
+                if REASON in one.reason:
+                    which = one.stream, one.row or _unseen_rule(one.reason)
+                    self._known[which] = self._known.get(which, (0, ""))[0] + 1, one.event_time or ""
         return self._known
 
     def see(self, asked: Asked, answered: Answered, streams: Mapping[str, Stream]) -> None:
@@ -89,14 +89,10 @@ class BrokenRules:
 
     def write(self, batch: int) -> dict[str, int]:
         """Make what is new durable, as letters of this batch; how many each stream has."""
-        letters, self._new = self._new, []
-        counts: dict[str, int] = {}
-        for one in letters:
-            one["batch"] = batch
-            counts[one["stream"]] = counts.get(one["stream"], 0) + 1
+        letters, self._new = [replace(one, batch=batch) for one in self._new], []
         if letters:
-            self._store.add_dead_letters(batch, b"".join(orjson.dumps(one) + b"\n" for one in letters))
-        return counts
+            self._store.letters.add(batch, letters)
+        return Counter(one.stream for one in letters)
 
     def forget(self, before: Micros) -> None:
         """Rows at or before this instant are in no window to come."""

@@ -24,7 +24,7 @@ from punctual.engine.intake import Intake
 from punctual.engine.journal import Journal
 from punctual.engine.memory import Memory
 from punctual.engine.passes import Asked, without
-from punctual.engine.progress import Progress, committed, end_of_input
+from punctual.engine.progress import BatchPlan, BatchRecord, Progress, committed, end_of_input
 from punctual.engine.reading import Reading, Slices
 from punctual.engine.reduced import Reduced, letter
 from punctual.engine.registration import registered
@@ -37,6 +37,7 @@ from punctual.plan.query import WindowQuery
 from punctual.plan.shared import Reader, SharedPlan
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.schedule.due import Due, Listed, parts
+from punctual.store.letters import DeadLetter
 from punctual.store.manifest import Manifest
 from punctual.store.store import Store
 
@@ -83,8 +84,7 @@ class Core:
         self.tables = Tables(backend.table, report)
         self.intakes: dict[str, Intake] = {}
         self.progress = committed(store)
-        found = store.program()
-        self.program = ProgramState.from_json(*found) if found else ProgramState()
+        self.program = store.program(ProgramState) or ProgramState()
         journal = Journal(store.journal)
         self.cadences = Cadences(journal)
         self._cuts = Cuts(journal)
@@ -162,7 +162,7 @@ class Core:
         program = registered(self.standing, self.program, self.progress)
         if self.program.number == 0 or program != self.program:
             self.program = replace(program, number=self.program.number + 1)
-            self.store.save_program(self.program.number, self.program.to_json())
+            self.store.save_program(self.program.number, self.program)
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
@@ -206,17 +206,15 @@ class Core:
         for name, why in failed:
             self.program = self.program.stop(name, why)
             self._report(why)
-        self.store.save_program(self.program.number, self.program.to_json())
+        self.store.save_program(self.program.number, self.program)
 
     # -- recovery ----------------------------------------------------------------------------------
 
     def _taken(self, stream: str) -> Iterator[Any]:
-        base = self.store.base()
-        if base is not None and stream in base.body["taken"]:
-            yield base.body["taken"][stream]
-        for manifest in self.store.manifests():
-            if stream in manifest.body["slices"]:
-                yield manifest.body["slices"][stream]
+        for manifest in self._manifests():
+            slices = manifest.read(BatchRecord).slices
+            if stream in slices:
+                yield slices[stream]
 
     def recover(self) -> None:
         """Bring memory to the last commit; answer what was committed but not answered; mend the sinks."""
@@ -228,8 +226,7 @@ class Core:
         for manifest in self._manifests():
             for section in manifest.sections:
                 self.memory.add(section, self.program.units)
-            then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
-            self.progress = {**{name: Progress() for name in newest}, **then}
+            self.progress = {**{name: Progress() for name in newest}, **manifest.read(BatchRecord).progress}
             self.memory.seal(self.progress)
             if manifest is base or manifest.batch < batch:
                 self._answered = {name: p.through for name, p in self.progress.items()}
@@ -248,19 +245,19 @@ class Core:
         batch = self.store.next_batch()
         if self.tables.refresh():
             self.install(self.replan(frozenset()), {})
-        plan = self.store.read_plan(batch)
+        plan = self.store.read_plan(batch, BatchPlan)
         if plan is None:
             plan = self._plan(limit)
             if plan is None:
                 return None
             self.store.write_plan(batch, plan)
-        planned = {name: s for name, s in plan["slices"].items() if name in self.intakes}
-        letters: list[dict[str, Any]] = []
+        planned = {name: s for name, s in plan.slices.items() if name in self.intakes}
+        letters: list[DeadLetter] = []
         slices: dict[str, Any] = {}
         for name, whole in planned.items():
             slices[name], lost = self.intakes[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, plan["horizon"])
+        work = Slices(batch, slices, plan.horizon)
         reduced = self._reduce(work)
         changed = [
             (name, path, why) for name, part in work.slices.items() for path, why in self.intakes[name].changed(part)
@@ -270,14 +267,14 @@ class Core:
             letters += [letter(name, why, batch, origin=path) for name, path, why in changed]
             reduced = self._reduce(work.without(self.intakes, changed))
         for one in letters:
-            self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
+            self._report(f'file "{one.origin}" of stream "{one.stream}" was not read: {one.reason}')
         reduced.letters = letters + reduced.letters
         return self._commit(batch, planned, reduced)
 
-    def _plan(self, limit: int | None) -> dict[str, Any] | None:
+    def _plan(self, limit: int | None) -> BatchPlan | None:
         now = self._clock.now()
         slices = self._arrivals.slices(self.intakes, now, limit)
-        return {"slices": slices, "horizon": now + self.options.max_ahead_us} if slices else None
+        return BatchPlan(slices, now + self.options.max_ahead_us) if slices else None
 
     def _reduce(self, work: Slices) -> Reduced:
         reading = Reading(
@@ -296,17 +293,12 @@ class Core:
         for name, facts in reduced.facts.items():
             after[name] = after[name].after(facts, self.standing.catalog.streams[name].watermark_us)
         for one in reduced.letters:
-            if one["row"] is None:  # a whole file; rows were counted where they were read
-                after[one["stream"]] = replace(after[one["stream"]], dead=after[one["stream"]].dead + 1)
+            if one.row is None:  # a whole file; rows were counted where they were read
+                after[one.stream] = replace(after[one.stream], dead=after[one.stream].dead + 1)
         return self._settle(batch, planned, after, reduced)
 
     def _settle(self, batch: int, slices: Mapping[str, Any], after: dict[str, Progress], reduced: Reduced) -> Settled:
-        body = {
-            "slices": dict(slices),
-            "before": {name: progress.through for name, progress in self.progress.items()},
-            **self._body(after),
-        }
-        manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
+        manifest = self.store.commit(batch, self._record(after, slices), reduced.sections, reduced.letters)
         if self.options.placement == "auto" and self.memory.too_large(manifest):
             self.install(self.standing, {})  # reads what was committed, and leaves in the store what is large
         else:
@@ -327,13 +319,8 @@ class Core:
         """Whether the driver holds more than it should, and may put it into the store's shards."""
         return self.options.placement == "auto" and self.memory.crowding() != self.memory.crowded
 
-    def _body(self, progress: Mapping[str, Progress]) -> dict[str, Any]:
-        return {
-            "progress": {name: p.to_json() for name, p in progress.items()},
-            "tables": dict(self.tables.hashes),
-            "program": self.program.number,
-            "wall": self._clock.now(),
-        }
+    def _record(self, progress: Mapping[str, Progress], slices: Mapping[str, Any]) -> BatchRecord:
+        return BatchRecord(progress, dict(self.tables.hashes), self._clock.now(), slices)
 
     def advance(self, through: Mapping[str, Micros]) -> Settled | None:
         """Streams are complete through these instants without new rows (idle, end of input); journaled as a batch."""
@@ -426,14 +413,13 @@ class Core:
 
     def _compact(self, batch: int) -> None:
         """One base in place of all batches so far, all of which are answered."""
-        taken = {name: intake.to_json() for name, intake in self.intakes.items()}
-        body = {"taken": taken, "slices": {}, **self._body(self.progress)}
-        self.store.rebase(batch, body, self.memory.export(batch))
+        taken = {name: intake.all_taken() for name, intake in self.intakes.items()}
+        self.store.rebase(batch, self._record(self.progress, taken), self.memory.export(batch))
         forms = {name for names in self.program.forms.values() for name, _since in names}
         named = {name: unit for name, unit in self.program.units.items() if name in forms}
         if named != self.program.units:  # other units have no cells any more
             self.program = replace(self.program, number=self.program.number + 1, units=named)
-            self.store.save_program(self.program.number, self.program.to_json())
+            self.store.save_program(self.program.number, self.program)
         if self.memory.in_shards or self.memory.crowding() != self.memory.crowded:
             self.install(self.standing, {})
 

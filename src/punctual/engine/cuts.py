@@ -13,16 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.engine.journal import Journal
+from punctual.engine.journal import Journal, TailCut
 from punctual.engine.passes import Asked
 from punctual.estimate.pass_cost import PassCost
 from punctual.estimate.ranking_reach import share_of_walk
 from punctual.schedule.due import Listed
 from punctual.schedule.tail_cut import tail_cut
-
-SUBJECT = "cuts"
-Decision = tuple[int, str, Micros, Micros, float]
-"""Batch, query, first and last instant, eps."""
 
 
 class Cuts:
@@ -30,11 +26,10 @@ class Cuts:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._decided: list[Decision] = [tuple(one) for one in journal.read(SUBJECT)]
 
     def known(self, batch: int, asked: Sequence[Asked]) -> list[Asked]:
         """What is due, with the cuts that were decided for it before."""
-        mine = [one for one in self._decided if one[0] == batch]
+        mine = self._of(batch)
         return [part for one in asked for part in _parts(one, mine)]
 
     def decide(
@@ -50,21 +45,23 @@ class Cuts:
         eps = tail_cut(deadline - now, expected, lambda eps: share_of_walk(ranks, eps))
         if eps is None:
             return list(asked)
-        before = [one for one in self._decided if one[0] == batch]
         spans = [(one.reader.query.name, int(one.due.instants[0]), int(one.due.instants[-1])) for one in mine]
-        self._decided = [*before, *((batch, name, first, last, eps) for name, first, last in spans)]
-        self._journal.write(SUBJECT, [list(one) for one in self._decided])
+        cuts = (*self._of(batch), *(TailCut(batch, name, first, last, eps) for name, first, last in spans))
+        self._journal.write(replace(self._journal.decided, cuts=cuts))
         return [replace(one, eps=eps) if _gives_way(one) else one for one in asked]
 
+    def _of(self, batch: int) -> tuple[TailCut, ...]:
+        return tuple(cut for cut in self._journal.decided.cuts if cut.batch == batch)
 
-def _parts(asked: Asked, decided: Sequence[Decision]) -> list[Asked]:
+
+def _parts(asked: Asked, decided: Sequence[TailCut]) -> list[Asked]:
     """A query's instants with each of these cuts, and those without, oldest first."""
     found: list[Asked] = []
     left = asked.due
-    for _batch, query, first, last, eps in decided:
-        if query == asked.reader.query.name:
-            inside = (left.instants >= first) & (left.instants <= last)
-            found.append(replace(asked, due=_some(left, inside), eps=eps))
+    for cut in decided:
+        if cut.query == asked.reader.query.name:
+            inside = (left.instants >= cut.first) & (left.instants <= cut.last)
+            found.append(replace(asked, due=_some(left, inside), eps=cut.eps))
             left = _some(left, ~inside)
     parts = [part for part in (*found, replace(asked, due=left)) if part.due.instants.size]
     return sorted(parts, key=lambda part: int(part.due.instants[0]))

@@ -61,7 +61,7 @@ class Delivery:
                 newest.update(dict.fromkeys(stable & queries_in(payload[HEAD.size :]), position))
         self._load_displayed(stable, newest)
         for name, sink in self.sinks.items():
-            sink.open(self._store.sink_state(name))
+            sink.open(self._store.outputs.sink(name), self._store.answers.first)
         self._open = True
         self.claim(queries)
         for sink in self.sinks.values():
@@ -71,7 +71,7 @@ class Delivery:
 
     def _load_displayed(self, stable: frozenset[str], newest: Mapping[str, int]) -> None:
         """What is on display: as saved, or as in each query's newest record."""
-        saved = self._store.displayed()
+        saved = self._store.outputs.displayed()
         if saved is not None and stable:
             self.displayed.keep(0, [block for block in decode(saved) if block.query in stable])
             self._saved = dict.fromkeys(self.displayed.before(1), 0)
@@ -93,7 +93,7 @@ class Delivery:
         if self._open:
             for name, sink in self.sinks.items():
                 sink.claim(queries)
-                self._store.save_sink_state(name, sink.checkpoint())
+                self._store.outputs.save_sink(name, sink.checkpoint())
         self.displayed.only(queries)
 
     def deliver(self, batch: int, number: int, blocks: list[AnswerBlock]) -> int:
@@ -123,8 +123,8 @@ class Delivery:
         delivered = self._store.answers.position
         for name, sink in self.sinks.items():
             state = sink.checkpoint()
-            self._store.save_sink_state(name, state)
-            delivered = min(delivered, int(state["position"]))
+            self._store.outputs.save_sink(name, state)
+            delivered = min(delivered, state.position)
         oldest = self._clock.now() - self.keep_us
         while self._ages and self._ages[0][1] < oldest and self._ages[0][0] <= delivered:
             self._ages.popleft()
@@ -137,7 +137,7 @@ class Delivery:
         lost = self.displayed.before(kept_from)
         positions = {name: last.position for name, last in lost.items()}
         if lost and positions != self._saved:
-            self._store.save_displayed(encode([last.block for last in lost.values()]))
+            self._store.outputs.save_displayed(encode([last.block for last in lost.values()]))
             self._saved = positions
 
     def close(self) -> None:

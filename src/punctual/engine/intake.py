@@ -1,7 +1,7 @@
 """A stream's way in: which slice comes next, what was taken already, and what became of it.
 
-An intake is a feed with memory. Slices are JSON, for they are written into the batch's plan and manifest; what was
-taken is rebuilt from them at start. Three kinds: files (a folder, a glob, one file), rows landed from Python, rates.
+An intake is a feed with memory. Slices are written into the batch's plan and manifest; what was taken is rebuilt from
+them at start. Three kinds: files (a folder, a glob, one file), rows landed from Python, rates.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from punctual.plan.source import FeedSource, FileSource, RateSource
 from punctual.ports.feeds.compressed import damage
 from punctual.ports.feeds.files import FilesFeed
 from punctual.ports.feeds.landed import LandedFeed
-from punctual.ports.feeds.rate import RateFeed, RateSlice
-from punctual.ports.feeds.slices import FileRef, FileSlice
+from punctual.ports.feeds.rate import RateFeed
+from punctual.ports.feeds.slices import FileRef, FileSlice, RateSlice
 
 Slice = Any
-"""A slice as JSON; None stands for one with nothing left in it."""
+"""A slice of the intake's own feed."""
 
 
 class Intake(Protocol):
@@ -76,7 +76,7 @@ class Intake(Protocol):
         """Do with the files of a committed slice what the program asks for."""
         ...
 
-    def to_json(self) -> Slice:
+    def all_taken(self) -> Slice:
         """Everything that was taken, as one slice."""
         ...
 
@@ -95,50 +95,48 @@ class FileIntake:
 
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
         most = min(self._options.max_files_per_tick, limit or self._options.max_files_per_tick)
-        planned = self._feed.plan(self._seen, max_files=most)
-        return None if planned is None else planned.to_json()
+        return self._feed.plan(self._seen, max_files=most)
 
     def check(self, planned: Slice) -> tuple[Slice | None, list[tuple[str, str]]]:
-        found = FileSlice.from_json(planned)
-        lost = [*self._feed.changed(found)]
+        lost = [*self._feed.changed(planned)]
         gone = {path for path, _why in lost}
-        kept = FileSlice(tuple(f for f in found.files if f.path not in gone))
+        kept = FileSlice(tuple(f for f in planned.files if f.path not in gone))
         lost += [(path, f"unreadable file: {why}") for path, why in self._feed.unreadable(kept)]
         return self.without(planned, [path for path, _why in lost]), lost
 
     def changed(self, planned: Slice | None) -> list[tuple[str, str]]:
-        return [] if planned is None else self._feed.changed(FileSlice.from_json(planned))
+        return [] if planned is None else self._feed.changed(planned)
 
     def paths(self, planned: Slice) -> list[str]:
-        return [file.path for file in FileSlice.from_json(planned).files]
+        return [file.path for file in planned.files]
 
     def damage(self, path: str) -> str | None:
         return damage(path)
 
     def only(self, planned: Slice, paths: Sequence[str]) -> Slice:
         wanted = set(paths)
-        return FileSlice(tuple(f for f in FileSlice.from_json(planned).files if f.path in wanted)).to_json()
+        return FileSlice(tuple(f for f in planned.files if f.path in wanted))
 
     def without(self, planned: Slice | None, paths: Sequence[str]) -> Slice | None:
         if planned is None or not paths:
             return planned
         unwanted = set(paths)
-        kept: tuple[FileRef, ...] = tuple(f for f in FileSlice.from_json(planned).files if f.path not in unwanted)
-        return FileSlice(kept).to_json() if kept else None
+        kept: tuple[FileRef, ...] = tuple(f for f in planned.files if f.path not in unwanted)
+        return FileSlice(kept) if kept else None
 
     def read(self, spark: Any, planned: Slice) -> Any:
-        return self._feed.read(spark, FileSlice.from_json(planned))
+        return self._feed.read(spark, planned)
 
     def size(self, planned: Slice) -> int:
-        return sum(file.size for file in FileSlice.from_json(planned).files)
+        return sum(file.size for file in planned.files)
 
     def taken(self, planned: Slice) -> None:
-        self._seen.update(file.path for file in FileSlice.from_json(planned).files)
+        self._seen.update(file.path for file in planned.files)
 
     def finish(self, planned: Slice) -> None:
         if self._after_read == "keep":
             return
-        for file in FileSlice.from_json(planned).files:
+        for file in planned.files:
             if not os.path.exists(file.path):
                 continue
             if self._after_read == "delete":
@@ -148,10 +146,10 @@ class FileIntake:
                 os.makedirs(folder, exist_ok=True)
                 os.replace(file.path, os.path.join(folder, os.path.basename(file.path)))
 
-    def to_json(self) -> Slice:
+    def all_taken(self) -> Slice:
         # What is gone from the folder cannot come again under its old name unless it is new.
         self._seen = {path for path in self._seen if os.path.exists(path)}
-        return FileSlice(tuple(FileRef(path, 0, 0) for path in sorted(self._seen))).to_json()
+        return FileSlice(tuple(FileRef(path, 0, 0) for path in sorted(self._seen)))
 
 
 class LandedIntake(FileIntake):
@@ -167,10 +165,10 @@ class LandedIntake(FileIntake):
         names = [*(os.path.basename(path) for path in self._seen), *os.listdir(self._folder)]
         return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=-1) + 1
 
-    def to_json(self) -> Slice:
+    def all_taken(self) -> Slice:
         # Files are deleted once they are read, and numbers never come again: the last one stands for all.
         last = max(self._seen, default=None)
-        return FileSlice(() if last is None else (FileRef(last, 0, 0),)).to_json()
+        return FileSlice(() if last is None else (FileRef(last, 0, 0),))
 
 
 class RateIntake:
@@ -188,8 +186,7 @@ class RateIntake:
     def plan(self, now: Micros, limit: int | None) -> Slice | None:
         if self._origin is None:
             self._origin = now // 1_000_000 * 1_000_000
-        planned = self._feed.plan(self._done, self._origin, now if self._live else None)
-        return None if planned is None else planned.to_json()
+        return self._feed.plan(self._done, self._origin, now if self._live else None)
 
     def check(self, planned: Slice) -> tuple[Slice | None, list[tuple[str, str]]]:
         return planned, []
@@ -210,22 +207,20 @@ class RateIntake:
         return None if paths else planned
 
     def read(self, spark: Any, planned: Slice) -> Any:
-        return self._feed.read(spark, RateSlice.from_json(planned))
+        return self._feed.read(spark, planned)
 
     def size(self, planned: Slice) -> int:
-        found = RateSlice.from_json(planned)
-        return 16 * (found.end - found.start)
+        return 16 * int(planned.end - planned.start)
 
     def taken(self, planned: Slice) -> None:
-        found = RateSlice.from_json(planned)
-        self._done = max(self._done, found.end)
-        self._origin = found.origin_us
+        self._done = max(self._done, planned.end)
+        self._origin = planned.origin_us
 
     def finish(self, planned: Slice) -> None:
         return None
 
-    def to_json(self) -> Slice:
-        return RateSlice(0, self._done, self._origin or 0).to_json()
+    def all_taken(self) -> Slice:
+        return RateSlice(0, self._done, self._origin or 0)
 
 
 def intake_for(stream: Stream, options: Options, folder: str, *, live: bool) -> Intake:

@@ -9,24 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.engine.late import LateRows
 from punctual.engine.passes import Asked, kernel_reader
 from punctual.engine.progress import Progress, joint
-from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
-from punctual.runtime.operators.reduce import from_ipc, to_ipc
-from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
+from punctual.runtime.operators.shards import AnswerShards, Stored
 from punctual.schedule.due import BEGINNING
 from punctual.store.manifest import Manifest, Section
+from punctual.store.products import Cells, LateCells, MergedCells, Produced, from_ipc, outputs, to_ipc
 from punctual.store.store import Store
 
 MANY_CELLS = 2_000_000
@@ -34,8 +32,6 @@ MANY_BYTES = 256 << 20
 """Above this a unit's cells stay in the store when placement is left to us."""
 LARGE_BATCH = 32 << 20
 """A ranking that keeps more of one batch is left in the store from the start: merging it takes many times as much."""
-
-SectionBytes = tuple[str, pa.Buffer | str, int]
 
 
 class Memory:
@@ -74,13 +70,12 @@ class Memory:
 
     def add(self, section: Section, units: Mapping[str, Unit]) -> None:
         """The cells of a committed section; ``units`` tells what older keys stand for."""
-        key = section.unit
-        if key.startswith("late:"):
-            late = self._late.get(key.removeprefix("late:"))
+        if isinstance(section.product, LateCells):
+            late = self._late.get(section.product.stream)
             if late is not None:
                 late.add(from_ipc(self._store.read(section)))
             return
-        for index in self._readers_of(key, units):
+        for index in self._readers_of(section.product.unit, units):
             if index in self._remote:
                 path = f"{self._store.directory}/{section.file}"
                 self._remote[index].sections.append(Stored(path, section.offset, section.length))
@@ -132,7 +127,7 @@ class Memory:
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
             works = tuple(self._remote[u].work([kernel_reader(asked[n]) for n in ns]) for u, ns in remote.items())
-            output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))
+            output = list(outputs(self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
         return [answered[number] for number in range(len(asked))], late, spent
@@ -168,25 +163,26 @@ class Memory:
             return BEGINNING
         return progress.through - max(length for length, _step in unit.windows)
 
-    def export(self, batch: int) -> list[SectionBytes]:
+    def export(self, batch: int) -> list[Produced]:
         """All live cells by key, for a compacted base; those in shards are merged there, by one job."""
-        found: list[SectionBytes] = []
+        found: list[Produced] = []
         for index, panes in self._panes.items():
             cells = panes.export()
             if cells.num_rows:
-                found.append((self._standing.unit_key(index), to_ipc(cells), cells.num_rows))
+                found.append(Produced(Cells(self._standing.unit_key(index)), cells.num_rows, to_ipc(cells)))
         for stream, late in self._late.items():
             counts = late.export()
             if counts is not None:
-                found.append((late_key(stream), to_ipc(counts), counts.num_rows))
+                found.append(Produced(LateCells(stream), counts.num_rows, to_ipc(counts)))
         if self._remote:
             folder = self._store.incoming(batch)
             works = tuple(remote.merging(folder) for remote in self._remote.values())
             output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
             units = list(self._remote)
-            for row in output.to_pylist():
-                assert row["reader"] == MERGED
-                found.append((self._standing.unit_key(units[row["work"]]), row["path"], row["cells"]))
+            for merged in outputs(output):
+                assert isinstance(merged.product, MergedCells)
+                name = self._standing.unit_key(units[merged.product.work])
+                found.append(Produced(Cells(name), merged.rows, merged.data))
         return found
 
     def crowding(self) -> frozenset[str]:
@@ -197,7 +193,8 @@ class Memory:
         """Keys of units on the driver whose part of a batch is too much for it."""
         sizes: dict[str, int] = {}
         for section in manifest.sections:
-            sizes[section.unit] = sizes.get(section.unit, 0) + section.length
+            if isinstance(section.product, Cells):
+                sizes[section.product.unit] = sizes.get(section.product.unit, 0) + section.length
         large = {key for key, size in sizes.items() if size > LARGE_BATCH}
         return frozenset(key for key in large if self._keys.get(key) in self._panes and self._ranks(self._keys[key]))
 

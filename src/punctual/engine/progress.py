@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
-from punctual.runtime.operators.reduce import Facts
+from punctual.ports.feeds.slices import Slice
 from punctual.schedule.due import BEGINNING
+from punctual.store.products import Facts
 from punctual.store.store import Store
 
 
@@ -48,12 +48,27 @@ class Progress:
         """Complete through this instant too; completeness never goes back."""
         return replace(self, through=max(self.through, through))
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @staticmethod
-    def from_json(body: dict[str, Any]) -> Progress:
-        return Progress(**body)
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What a batch reads, by stream, and how far ahead of the wall clock a row may be."""
+
+    slices: Mapping[str, Slice]
+    horizon: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """What a manifest says of its batch, and a base of all batches that it stands for.
+
+    ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
+    committed.
+    """
+
+    progress: Mapping[str, Progress]
+    tables: Mapping[str, str]
+    wall: Micros
+    slices: Mapping[str, Slice] = field(default_factory=dict)
 
 
 def committed(store: Store) -> dict[str, Progress]:
@@ -65,9 +80,9 @@ def committed(store: Store) -> dict[str, Progress]:
     newest = manifests[-1] if manifests else store.base()
     if newest is None:
         return {}
-    found = {name: Progress.from_json(fields) for name, fields in newest.body["progress"].items()}
+    found = dict(newest.read(BatchRecord).progress)
     if manifests:
-        for name, count in Counter(letter["stream"] for letter in store.letters_added_to(newest)).items():
+        for name, count in Counter(letter.stream for letter in store.letters.added_to(newest)).items():
             found[name] = replace(found[name], dead=found[name].dead + count)
     return found
 

@@ -10,11 +10,12 @@ column ``c`` as `` `c` ``, a column ``c`` of a joined table with alias ``t`` as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.fingerprint import LAYOUT
 
 Operator = Literal["<", "<=", "=", ">=", ">", "<>", "in"]
 Constant = int | float | str
@@ -87,7 +88,7 @@ class Aggregate:
     distinct: bool = False
     ignore_nulls: bool = False
     where: Predicate = Predicate()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = field(default=(), metadata=LAYOUT)
     span: Span | None = None
 
 
@@ -189,7 +190,7 @@ class WindowQuery:
     outputs: tuple[Output, ...]
     joins: tuple[Join, ...] = ()
     where: Predicate = Predicate()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = field(default=(), metadata=LAYOUT)
     having: str | None = None
     having_span: Span | None = None
     order: tuple[Order, ...] = ()
@@ -197,7 +198,7 @@ class WindowQuery:
     deadline_us: Micros | None = None
     top: Top | None = None
     united: tuple[str, ...] = ()
-    text: str = ""
+    text: str = field(default="", metadata=LAYOUT)
     span: Span | None = None
 
     @property

@@ -24,7 +24,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
+import msgspec
 import pyarrow as pa
 
 from punctual.errors import InternalError
@@ -111,6 +111,18 @@ class Group:
     counts: list[int]
 
 
+class _GroupHead(msgspec.Struct, frozen=True):
+    """What an encoded group consists of: bytes of its stream, different names of columns, and for each block its query,
+    the index of its names and how many answers it has."""
+
+    length: int
+    names: tuple[tuple[str, ...], ...]
+    blocks: tuple[tuple[str, int, int], ...]
+
+
+_HEADS = msgspec.json.Decoder(list[_GroupHead])
+
+
 def visible(blocks: Sequence[AnswerBlock]) -> list[AnswerBlock]:
     """The blocks as they are handed out."""
     return [
@@ -155,13 +167,10 @@ def encode(blocks: Sequence[AnswerBlock]) -> bytes:
             writer.write_table(group.table)
         stream = out.getvalue()
         place = {names: at for at, names in enumerate(dict.fromkeys(group.names))}
-        heads.append({
-            "bytes": stream.size,
-            "names": list(place),
-            "blocks": list(zip(group.queries, (place[names] for names in group.names), group.counts)),
-        })
+        members = zip(group.queries, (place[names] for names in group.names), group.counts)
+        heads.append(_GroupHead(stream.size, tuple(place), tuple(members)))
         streams.append(stream)
-    head = orjson.dumps(heads)
+    head = msgspec.json.encode(heads)
     parts: list[bytes | pa.Buffer] = [_HEAD.pack(len(head)), head, bytes(-(_HEAD.size + len(head)) % 8)]
     for stream in streams:
         parts += [stream, bytes(-stream.size % 8)]
@@ -170,26 +179,30 @@ def encode(blocks: Sequence[AnswerBlock]) -> bytes:
 
 def decode(payload: bytes) -> list[AnswerBlock]:
     """The blocks of a record; blocks of one query in their order. Tables read the payload's memory."""
-    (size,) = _HEAD.unpack_from(payload)
-    start = _HEAD.size + size
-    heads = orjson.loads(payload[_HEAD.size : start])
+    heads, start = _heads(payload)
     start += -start % 8
     whole = pa.py_buffer(payload)
     blocks: list[AnswerBlock] = []
     for head in heads:
-        with pa.ipc.open_stream(whole.slice(start, head["bytes"])) as reader:
+        with pa.ipc.open_stream(whole.slice(start, head.length)) as reader:
             table = reader.read_all()
-        start += head["bytes"] + -head["bytes"] % 8
-        queries, places, counts = (list(part) for part in zip(*head["blocks"]))
-        blocks += ungrouped(Group(table, queries, [tuple(head["names"][place]) for place in places], counts))
+        start += head.length + -head.length % 8
+        queries, places, counts = (list(part) for part in zip(*head.blocks))
+        blocks += ungrouped(Group(table, queries, [head.names[place] for place in places], counts))
     return blocks
 
 
 def queries_in(payload: bytes) -> set[str]:
     """Whose answers a record holds, without reading them."""
+    heads, _end = _heads(payload)
+    return {query for head in heads for query, _place, _count in head.blocks}
+
+
+def _heads(payload: bytes) -> tuple[list[_GroupHead], int]:
+    """The heads of a record's groups, and where they end."""
     (size,) = _HEAD.unpack_from(payload)
-    heads = orjson.loads(payload[_HEAD.size : _HEAD.size + size])
-    return {query for head in heads for query, _place, _count in head["blocks"]}
+    end = _HEAD.size + size
+    return _HEADS.decode(payload[_HEAD.size : end]), end
 
 
 def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:

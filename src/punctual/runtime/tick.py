@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from punctual.plan.query import Join
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, branch_sql
-from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce
+from punctual.runtime.operators.reduce import InWorker, Reduce
+from punctual.store.products import OUTPUT_DDL
 
 BYTES_PER_TASK = 16 << 20
 

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.clock import Micros
 from punctual.errors import FeedError
 from punctual.ports.feeds.reading import jvm_strings
+from punctual.ports.feeds.slices import RateSlice
 
 BATCH_ROWS = 1_000_000
 ROWS_A_PARTITION = 250_000
 """Fixed, so that the partition of a row does not depend on the machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class RateSlice:
-    """Row numbers from ``start`` up to, not including, ``end``, of a stream whose row 0 is at ``origin_us``."""
-
-    start: int
-    end: int
-    origin_us: Micros
-
-    def to_json(self) -> dict[str, int]:
-        return {"start": self.start, "end": self.end, "origin_us": self.origin_us}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> RateSlice:
-        return RateSlice(int(value["start"]), int(value["end"]), int(value["origin_us"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
-"""A slice of a files feed: which files a batch reads, and what they looked like when it was planned."""
+"""Slices: what a batch reads of a stream. They are written into its plan and its manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import msgspec
+
+from punctual.clock import Micros
 
 
-@dataclass(frozen=True, slots=True)
-class FileRef:
+class FileRef(msgspec.Struct, frozen=True):
     """A file as it was when it was planned; ``path`` is absolute."""
 
     path: str
@@ -16,24 +15,22 @@ class FileRef:
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
-    """The files of one batch, in the order in which they count as arrived.
-
-    >>> planned = FileSlice((FileRef("/data/a.json", 12, 1_000),))
-    >>> FileSlice.from_json(planned.to_json()) == planned
-    True
-    """
+class FileSlice(msgspec.Struct, frozen=True, tag="files", tag_field="slice"):
+    """The files of one batch, in the order in which they count as arrived."""
 
     files: tuple[FileRef, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"files": [[ref.path, ref.size, ref.mtime_ns] for ref in self.files]}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> FileSlice:
-        return FileSlice(tuple(FileRef(str(path), int(size), int(mtime)) for path, size, mtime in value["files"]))
 
     def only(self, paths: frozenset[str] | set[str]) -> FileSlice:
         """The same slice with only those files: how a failing batch is narrowed down to its bad file."""
         return FileSlice(tuple(ref for ref in self.files if ref.path in paths))
+
+
+class RateSlice(msgspec.Struct, frozen=True, tag="rate", tag_field="slice"):
+    """Row numbers from ``start`` up to, not including, ``end``, of a stream whose row 0 is at ``origin_us``."""
+
+    start: int
+    end: int
+    origin_us: Micros
+
+
+Slice = FileSlice | RateSlice
