@@ -14,17 +14,17 @@ PLAN = ".plan.json"
 CLOSED = "closed.json"
 LOGS = ("journal", "answers")
 OWN = {
-    "program": re.compile(r"\d{12}\.json"),
-    "batches": re.compile(r"\d{12}\.(plan\.json|json|bin)"),
-    "base": re.compile(r"\d{12}\.(json|bin)"),
-    "dead": re.compile(r"\d{12}-[0-9a-f]{8}\.jsonl"),
-    "journal": re.compile(r"\d{20}\.log"),
-    "answers": re.compile(r"\d{20}\.log"),
+    "program": re.compile(r"[0-9]{12}\.json"),
+    "batches": re.compile(r"[0-9]{12}\.(plan\.json|json|bin)"),
+    "base": re.compile(r"[0-9]{12}\.(json|bin)"),
+    "dead": re.compile(r"[0-9]{12}-[0-9a-f]{8}\.jsonl"),
+    "journal": re.compile(r"[0-9]{20}\.log"),
+    "answers": re.compile(r"[0-9]{20}\.log"),
     "sinks": re.compile(r".+\.json"),
     "displayed": re.compile(r"rankings\.json"),
 }
 """Files that we make, by folder; each may also stand there with the ending of what is being written."""
-INCOMING = re.compile(r"\d{12}")
+INCOMING = re.compile(r"[0-9]{12}")
 """Folders in ``incoming``, one for each batch."""
 TASK_FILE = re.compile(r"[0-9a-f]{32}\.arrow")
 """Files in them."""

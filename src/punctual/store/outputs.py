@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from punctual.ports.sinks.sink import SinkState
 from punctual.ports.storage import file_name, tells_disk_full
 from punctual.store.directory import Directory
+from punctual.store.sealed import corrupt
 
 DISPLAYED = "displayed/rankings.json"
 
@@ -34,8 +35,13 @@ class Outputs:
             self._directory.write(f"sinks/{file_name(name)}.json", state)
 
     def sink(self, name: str) -> SinkState | None:
-        """What was last saved for a sink."""
-        return self._directory.read(f"sinks/{file_name(name)}.json", SinkState)
+        """What was last saved for a sink; the log holds every record after that."""
+        found = self._directory.read(f"sinks/{file_name(name)}.json", SinkState)
+        oldest = self._directory.answers.first
+        if found is not None and found.position + 1 < oldest:
+            missing = f'sink "{name}" has records through {found.position}, and the oldest one here is {oldest}'
+            raise corrupt(self._directory.name("answers"), f"it has lost what was durable: {missing}")
+        return found
 
     @tells_disk_full
     def save_displayed(self, answers: bytes) -> None:

@@ -46,7 +46,7 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 _HEAD = struct.Struct("<6QIII")
 _COVERED = struct.Struct("<6QII")  # the part of the head that its own checksum covers
 _SECTOR_BYTES = 512
-_SEGMENT = re.compile(r"\d{20}\.log")
+_SEGMENT = re.compile(r"[0-9]{20}\.log")
 
 
 class RecordLog:

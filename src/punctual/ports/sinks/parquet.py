@@ -24,7 +24,7 @@ from punctual.ports.storage import TEMPORARY, Files, file_name, tells_disk_full,
 
 GATHERED_BYTES = 64 * 1024 * 1024
 _ENDING = ".parquet"
-_OURS = re.compile(rf"\d{{20}}{re.escape(_ENDING)}")
+_OURS = re.compile(rf"[0-9]{{20}}{re.escape(_ENDING)}")
 _TIME = pa.timestamp("us", tz="UTC")
 
 
