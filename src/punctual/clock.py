@@ -11,6 +11,8 @@ Micros = int
 
 SECOND: Micros = 1_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_1, _YEAR_2000, _YEAR_10000 = -62_135_596_800 * SECOND, 946_684_800 * SECOND, 253_402_300_800 * SECOND
+_400_YEARS: Micros = 146_097 * 86_400 * SECOND
 UNITS_US: dict[str, Micros] = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
@@ -71,10 +73,31 @@ class ManualClock:
 def iso(at: Micros) -> str:
     """An instant as answers print it: UTC, ``Z``, six decimals only when not zero.
 
+    Years before 1 and after 9999 have a sign, as ISO 8601 has it; year 0 is the one before year 1.
+
     >>> iso(0), iso(1_500_000)
     ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500000Z')
+    >>> iso(2**63 - 1), iso(-(2**63))
+    ('+294247-01-10T04:00:54.775807Z', '-290308-12-21T19:59:05.224192Z')
     """
-    return (EPOCH + timedelta(microseconds=at)).replace(tzinfo=None).isoformat() + "Z"
+    # The calendar repeats every 400 years, so any instant has a twin within the years that datetime knows.
+    cycles = 0 if _YEAR_1 <= at < _YEAR_10000 else (at - _YEAR_2000) // _400_YEARS
+    twin = EPOCH + timedelta(microseconds=at - cycles * _400_YEARS)
+    text = twin.replace(tzinfo=None).isoformat() + "Z"
+    if not cycles:
+        return text
+    year = twin.year + 400 * cycles
+    return (f"{year:+05d}" if year > 9999 else f"{year:05d}" if year < 0 else f"{year:04d}") + text[4:]
+
+
+def instant_us(text: str) -> Micros:
+    """A date, or a date and time, of the years 1 to 9999; without a zone it is UTC.
+
+    >>> instant_us("1970-01-02"), instant_us("1970-01-01T01:00:00+01:00")
+    (86400000000, 0)
+    """
+    time = datetime.fromisoformat(text.strip())
+    return ((time if time.tzinfo is not None else time.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
 
 
 def span_text(duration: Micros) -> str:

@@ -413,7 +413,7 @@ class Core:
 
     def _compact(self, batch: int) -> None:
         """One base in place of all batches so far, all of which are answered."""
-        taken = {name: intake.all_taken() for name, intake in self.intakes.items()}
+        taken = {name: intake.everything_taken() for name, intake in self.intakes.items()}
         self.store.rebase(batch, self._record(self.progress, taken), self.memory.export(batch))
         forms = {name for names in self.program.forms.values() for name, _since in names}
         named = {name: unit for name, unit in self.program.units.items() if name in forms}

@@ -76,7 +76,7 @@ class Intake(Protocol):
         """Do with the files of a committed slice what the program asks for."""
         ...
 
-    def all_taken(self) -> Slice:
+    def everything_taken(self) -> Slice:
         """Everything that was taken, as one slice."""
         ...
 
@@ -146,7 +146,7 @@ class FileIntake:
                 os.makedirs(folder, exist_ok=True)
                 os.replace(file.path, os.path.join(folder, os.path.basename(file.path)))
 
-    def all_taken(self) -> Slice:
+    def everything_taken(self) -> Slice:
         # What is gone from the folder cannot come again under its old name unless it is new.
         self._seen = {path for path in self._seen if os.path.exists(path)}
         return FileSlice(tuple(FileRef(path, 0, 0) for path in sorted(self._seen)))
@@ -165,7 +165,7 @@ class LandedIntake(FileIntake):
         names = [*(os.path.basename(path) for path in self._seen), *os.listdir(self._folder)]
         return max((int(name.split(".")[0]) for name in names if name[0].isdigit()), default=-1) + 1
 
-    def all_taken(self) -> Slice:
+    def everything_taken(self) -> Slice:
         # Files are deleted once they are read, and numbers never come again: the last one stands for all.
         last = max(self._seen, default=None)
         return FileSlice(() if last is None else (FileRef(last, 0, 0),))
@@ -219,7 +219,7 @@ class RateIntake:
     def finish(self, planned: Slice) -> None:
         return None
 
-    def all_taken(self) -> Slice:
+    def everything_taken(self) -> Slice:
         return RateSlice(0, self._done, self._origin or 0)
 
 

@@ -21,8 +21,9 @@ A thousand blocks of one answer encode in 8 ms when their columns have equal nam
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 import pyarrow as pa
@@ -151,15 +152,41 @@ def ungrouped(group: Group) -> list[AnswerBlock]:
     rows = group.table.column(_ROWS).combine_chunks()
     start = 0
     for query, names, count in zip(group.queries, group.names, group.counts):
-        own = rows.slice(start, count).view(_rows_type(group.table.schema, names))
+        own = _named(rows.slice(start, count), _rows_type(group.table.schema, names))
         table = group.table.slice(start, count).set_column(_ROWS, "rows", own)
         blocks.append(AnswerBlock(query, table))
         start += count
     return blocks
 
 
+class CannotEncode(Exception):
+    """Answers that Arrow cannot write: ``reasons`` by query. All other blocks can be written."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f'query "{query}": {reason}' for query, reason in reasons.items()))
+        self.reasons = reasons
+
+
 def encode(blocks: Sequence[AnswerBlock]) -> bytes:
-    """Blocks as one record of the answer log."""
+    """Blocks as one record of the answer log; `CannotEncode` names those that cannot be one."""
+    try:
+        return _encoded(blocks)
+    except pa.ArrowException as problem:
+        reasons = {block.query: reason for block in blocks if (reason := _why_not(block)) is not None}
+        if not reasons:  # each by itself, but not together
+            raise
+        raise CannotEncode(reasons) from problem
+
+
+def _why_not(block: AnswerBlock) -> str | None:
+    try:
+        _encoded([block])
+    except pa.ArrowException as problem:
+        return str(problem).split("\n", 1)[0]
+    return None
+
+
+def _encoded(blocks: Sequence[AnswerBlock]) -> bytes:
     heads, streams = [], []
     for group in grouped(blocks):
         out = pa.BufferOutputStream()
@@ -209,7 +236,7 @@ def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:
     tables = [pa.concat_tables([block.table for block in members]) for members in by_names.values()]
     width = len(next(iter(by_names)))
     positional = _rows_type(tables[0].schema, [f"c{column}" for column in range(width)])
-    chunks = [table.column(_ROWS).combine_chunks().view(positional) for table in tables]
+    chunks = [_named(table.column(_ROWS).combine_chunks(), positional) for table in tables]
     others = pa.concat_tables([table.remove_column(_ROWS) for table in tables])
     table = others.add_column(_ROWS, "rows", pa.chunked_array(chunks, positional)).combine_chunks()
     members = [(block, names) for names, named in by_names.items() for block in named]
@@ -219,6 +246,24 @@ def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:
         [names for _, names in members],
         [block.table.num_rows for block, _ in members],
     )
+
+
+def _named(rows: pa.ListArray, rows_type: pa.ListType) -> pa.ListArray:
+    """The same rows with other names."""
+    if not _has_void(rows_type):
+        return rows.view(rows_type)
+    # Arrow's views lose the length of columns of NULLs alone.
+    struct = rows.values
+    columns = [struct.field(at) for at in range(struct.type.num_fields)]
+    renamed = pa.StructArray.from_arrays(columns, fields=list(rows_type.value_type))
+    return pa.ListArray.from_arrays(rows.offsets, renamed)
+
+
+@lru_cache(maxsize=4_096)
+def _has_void(data_type: pa.DataType) -> bool:
+    """Whether a part of a type is that of NULL alone."""
+    parts = (data_type.field(at).type for at in range(data_type.num_fields))
+    return pa.types.is_null(data_type) or any(_has_void(part) for part in parts)
 
 
 def _rows_type(schema: pa.Schema, names: Sequence[str]) -> pa.ListType:
