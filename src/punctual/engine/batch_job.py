@@ -15,14 +15,13 @@ from punctual.engine.progress import Progress
 from punctual.engine.reduced import Reduced, gather, letter
 from punctual.engine.standing import Standing
 from punctual.errors import RunError
-from punctual.kernel.window.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.backend import Backend, SliceWork, Tick
-from punctual.runtime.operators.reduce import OUTPUT
+from punctual.store.products import OUTPUT
 from punctual.store.store import Store
 
 PATIENCE = 1
@@ -81,7 +80,7 @@ class BatchJob:
                 queries += found.queries
                 work = work.without(found.files)
                 standing = self.replan(frozenset(name for name, _why in queries))
-        reduced = gather(output, standing.unit_key, _spec_of(standing), work.batch)
+        reduced = gather(output, standing.kept(), work.batch)
         reduced.letters += [
             letter(stream, f"unreadable file: {why}", work.batch, origin=path) for stream, path, why in files
         ]
@@ -165,10 +164,6 @@ def _without_units(standing: Standing) -> Standing:
         for name, several in standing.branches.items()
     }
     return replace(standing, branches=first)
-
-
-def _spec_of(standing: Standing) -> Callable[[int, str], UnitSpec]:
-    return lambda unit, stream: standing.specs[unit] if unit >= 0 else standing.late[stream]
 
 
 def _unexplained(problem: Exception) -> RunError:

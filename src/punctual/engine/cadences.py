@@ -10,7 +10,6 @@ nothing is written.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ from punctual.config import Options
 from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
 from punctual.plan.shared import SharedPlan
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
@@ -28,7 +28,6 @@ from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover,
 from punctual.share.class_plan import ClassPlan
 from punctual.share.class_plans import class_plans
 
-SUBJECT = "cadence"
 Epochs = Mapping[str, tuple[Epoch, ...]]
 """By class, ascending."""
 
@@ -54,8 +53,7 @@ class Cadences:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         found: dict[str, tuple[Epoch, ...]] = {}
-        for body in journal.read(SUBJECT):
-            epoch = Epoch.from_json(body)
+        for epoch in journal.decided.cadence:
             found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
         self._epochs: Epochs = found
 
@@ -161,8 +159,8 @@ class Cadences:
     def adopt(self, timing: Timing) -> None:
         """From now on this holds; what is not in the journal yet is written first."""
         if timing.epochs != self._epochs:
-            body = [epoch.to_json() for several in timing.epochs.values() for epoch in several]
-            self._journal.write(SUBJECT, body)
+            cadence = tuple(epoch for several in timing.epochs.values() for epoch in several)
+            self._journal.write(replace(self._journal.decided, cadence=cadence))
             self._epochs = timing.epochs
 
 
@@ -228,6 +226,5 @@ def _epoch(
 
 def _request(plan: ClassPlan, rates: Rates, keys: Mapping[str, str], options: Options) -> str:
     """What was asked for: the same plan is not made twice."""
-    members = sorted(keys[member.query] for member in plan.sharing.members)
-    what = (options.cadence, options.window_merge, members, str(rates.merge), str(rates.answer))
-    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+    members = tuple(sorted(keys[member.query] for member in plan.sharing.members))
+    return fingerprint(options.cadence, options.window_merge, members, rates.merge, rates.answer)

@@ -8,41 +8,16 @@ them is said by :func:`covered_from`, once, when the query is added.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from punctual.clock import Micros
 from punctual.kernel.window.layout import covers, progressions_for
-from punctual.plan.rows import Join
-from punctual.plan.shared import BandColumn, Reader, Unit, UnitSynopsis
+from punctual.plan.shared import Reader, Unit, UnitSynopsis
 from punctual.schedule.due import BEGINNING
 
 Forms = tuple[tuple[str, Micros], ...]
 """Names in the state that a unit has had, oldest first, each with the largest event time when it began."""
 FORMS_KEPT = 32
 """Older forms of a unit are forgotten: a query that would need them says that its windows are not covered."""
-
-
-def unit_to_json(unit: Unit) -> dict[str, Any]:
-    """A unit as the state keeps it."""
-    return asdict(unit)
-
-
-def unit_from_json(body: Mapping[str, Any]) -> Unit:
-    """The unit that :func:`unit_to_json` wrote."""
-    return Unit(
-        stream=body["stream"],
-        joins=tuple(Join(j["table"], j["alias"], j["how"], tuple((a, b) for a, b in j["on"])) for j in body["joins"]),
-        mask=tuple(body["mask"]),
-        keys=tuple(body["keys"]),
-        bands=tuple(BandColumn(b["column"], b["kind"], tuple(b["cuts"])) for b in body["bands"]),
-        synopses=tuple(
-            UnitSynopsis(s["kind"], s["argument"], tuple(s["parameters"]), s["ignore_nulls"]) for s in body["synopses"]
-        ),
-        windows=tuple((r, s) for r, s in body["windows"]),
-        owner=body["owner"],
-        united=tuple(body.get("united", ())),
-    )
 
 
 def covered_from(

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import pyarrow as pa
-
 from punctual.clock import Micros
 from punctual.engine.late import LateRows
 from punctual.engine.progress import Progress, joint
-from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
 from punctual.kernel.window.panes import Answered, Panes
@@ -22,11 +19,11 @@ from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
-from punctual.runtime.operators.reduce import from_ipc, to_ipc
-from punctual.runtime.operators.shards import MERGED, AnswerShards, Stored
+from punctual.runtime.operators.shards import AnswerShards, Stored
 from punctual.schedule.due import BEGINNING
 from punctual.schedule.late_counts import LateCounts
 from punctual.store.manifest import Manifest, Section
+from punctual.store.products import Cells, LateCells, MergedCells, Produced, from_ipc, outputs, to_ipc
 from punctual.store.store import Store
 
 MANY_CELLS = 2_000_000
@@ -35,8 +32,6 @@ MANY_BYTES = 256 << 20
 LARGE_BATCH = 32 << 20
 """A unit whose cells grow with their rows, and that has more of one batch, is left in the store from the start: merging
 it takes many times as much."""
-
-SectionBytes = tuple[str, pa.Buffer | str, int]
 
 
 class Memory:
@@ -105,13 +100,12 @@ class Memory:
         self._loading, self._loading_late = set(), set()
 
     def _add(self, section: Section, units: Mapping[str, Unit], wanted: set[int], wanted_late: set[str]) -> None:
-        key = section.unit
-        if key.startswith("late:"):
-            stream = key.removeprefix("late:")
-            if stream in wanted_late:
-                self._late[stream].add(from_ipc(self._store.read(section)))
+        product = section.product
+        if isinstance(product, LateCells):
+            if product.stream in wanted_late:
+                self._late[product.stream].add(from_ipc(self._store.read(section)))
             return
-        for index in self._readers_of(key, units):
+        for index in self._readers_of(product.unit, units):
             if index not in wanted:
                 continue
             if index in self._remote:
@@ -163,7 +157,7 @@ class Memory:
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
             works = tuple(self._remote[u].work([jobs[n].kernel_reader() for n in ns]) for u, ns in remote.items())
-            output = self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))
+            output = list(outputs(self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
                 answered.update(zip(numbers, assemble(work, output, place)))
         return [answered[number] for number in range(len(jobs))], spent
@@ -205,25 +199,26 @@ class Memory:
             return BEGINNING
         return progress.through - max(length for length, _step in unit.windows)
 
-    def export(self, batch: int) -> list[SectionBytes]:
+    def export(self, batch: int) -> list[Produced]:
         """All live cells by key, for a compacted base; those in shards are merged there, by one job."""
-        found: list[SectionBytes] = []
+        found: list[Produced] = []
         for index, panes in self._panes.items():
             cells = panes.export()
             if cells.num_rows:
-                found.append((self._standing.unit_key(index), to_ipc(cells), cells.num_rows))
+                found.append(Produced(Cells(self._standing.unit_key(index)), cells.num_rows, to_ipc(cells)))
         for stream, late in self._late.items():
             counts = late.export()
             if counts is not None:
-                found.append((late_key(stream), to_ipc(counts), counts.num_rows))
+                found.append(Produced(LateCells(stream), counts.num_rows, to_ipc(counts)))
         if self._remote:
             folder = self._store.incoming(batch)
             works = tuple(remote.merging(folder) for remote in self._remote.values())
             output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
             units = list(self._remote)
-            for row in output.to_pylist():
-                assert row["reader"] == MERGED
-                found.append((self._standing.unit_key(units[row["work"]]), row["path"], row["cells"]))
+            for merged in outputs(output):
+                assert isinstance(merged.product, MergedCells)
+                name = self._standing.unit_key(units[merged.product.work])
+                found.append(Produced(Cells(name), merged.rows, merged.data))
         return found
 
     def crowding(self) -> frozenset[str]:
@@ -234,7 +229,8 @@ class Memory:
         """Keys of units on the driver whose part of a batch is too much for it."""
         sizes: dict[str, int] = {}
         for section in manifest.sections:
-            sizes[section.unit] = sizes.get(section.unit, 0) + section.length
+            if isinstance(section.product, Cells):
+                sizes[section.product.unit] = sizes.get(section.product.unit, 0) + section.length
         large = {key for key, size in sizes.items() if size > LARGE_BATCH}
         return frozenset(key for key in large if self._keys.get(key) in self._panes and self._grows(self._keys[key]))
 

@@ -47,8 +47,7 @@ class Programs:
         self.options = options
         self.tables = tables
         self.cadences = Cadences(journal)
-        found = store.program()
-        self.state = ProgramState.from_json(*found) if found else ProgramState()
+        self.state = store.program(ProgramState) or ProgramState()
         self._store = store
         self._report = report
         self._running: Standing | None = None
@@ -146,7 +145,7 @@ class Programs:
 
     def _save(self, program: ProgramState) -> None:
         self.state = program
-        self._store.save_program(program.number, program.to_json())
+        self._store.save_program(program.number, program)
 
     def contracts(self) -> dict[str, Contract]:
         """What the scheduler knows of the queries that run."""

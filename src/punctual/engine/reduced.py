@@ -2,77 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
-import orjson
 import pyarrow as pa
 
 from punctual.clock import iso
+from punctual.errors import InternalError
 from punctual.kernel.window.lift import merge
 from punctual.kernel.window.spec import UnitSpec
 from punctual.own_names import ORIGIN, ROW, TIME, WHY
-from punctual.runtime.operators.reduce import DEAD, FACTS, LATE, Facts, from_ipc, to_ipc
-
-Bytes: TypeAlias = bytes | pa.Buffer | str
+from punctual.store.letters import DeadLetter
+from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, outputs, to_ipc
 
 
 @dataclass(slots=True)
 class Reduced:
-    """One batch, reduced: sections for the store, facts by stream, dead letters as JSON lines."""
+    """One batch, reduced: sections for the store, facts by stream, dead letters."""
 
-    sections: list[tuple[str, Bytes, int]] = field(default_factory=list)
+    sections: list[Produced] = field(default_factory=list)
     facts: dict[str, Facts] = field(default_factory=dict)
-    letters: list[dict[str, Any]] = field(default_factory=list)
-
-    def dead_lines(self) -> bytes | None:
-        if not self.letters:
-            return None
-        return b"".join(orjson.dumps(letter) + b"\n" for letter in self.letters)
+    letters: list[DeadLetter] = field(default_factory=list)
 
 
-def gather(
-    output: pa.Table, key_of: Callable[[int], str], spec_of: Callable[[int, str], UnitSpec], batch: int
-) -> Reduced:
-    """Merge the partials of all tasks by unit; large ones stay in the files that the tasks wrote."""
+def gather(output: pa.Table, specs: Mapping[Kept, UnitSpec], batch: int) -> Reduced:
+    """Merge the partials of all tasks by what they are; large ones stay in the files that the tasks wrote."""
     reduced = Reduced()
-    inline: dict[tuple[int, str], list[pa.Table]] = {}
-    for row in output.to_pylist():
-        stream, unit = row["stream"], row["unit"]
-        if unit == FACTS:
-            reduced.facts.setdefault(stream, Facts()).add(Facts.from_json(row["payload"]))
-        elif unit == DEAD:
-            table = _table(row)
-            reduced.letters += _letters(stream, table, batch)
-        elif row["path"] is not None:
-            reduced.sections.append((_key(unit, stream, key_of), row["path"], row["cells"]))
-        else:
-            inline.setdefault((unit, stream if unit == LATE else ""), []).append(from_ipc(row["payload"]))
-    for (unit, stream), tables in sorted(inline.items()):
-        whole = merge(tables, spec_of(unit, stream))
-        reduced.sections.append((_key(unit, stream, key_of), to_ipc(whole), whole.num_rows))
-    reduced.letters.sort(key=lambda letter: (letter["stream"], letter["origin"] or "", letter["row"] or ""))
+    inline: dict[Kept, list[pa.Table]] = {}
+    for produced in outputs(output):
+        match produced.product:
+            case Facts() as facts:
+                known = reduced.facts.get(facts.stream, Facts(facts.stream))
+                reduced.facts[facts.stream] = known.plus(facts)
+            case DeadRows(stream):
+                reduced.letters += _letters(stream, produced.table(), batch)
+            case (Cells() | LateCells()) as kept:
+                if isinstance(produced.data, str):
+                    reduced.sections.append(produced)
+                else:
+                    inline.setdefault(kept, []).append(produced.table())
+            case other:
+                raise InternalError(f"a tick does not yield {other}")
+    for product, spec in specs.items():
+        if product in inline:
+            whole = merge(inline[product], spec)
+            reduced.sections.append(Produced(product, whole.num_rows, to_ipc(whole)))
+    reduced.letters.sort(key=lambda letter: (letter.stream, letter.origin or "", letter.row or ""))
     return reduced
 
 
-def late_key(stream: str) -> str:
-    """Under which name the state keeps a stream's late cells."""
-    return f"late:{stream.lower()}"
-
-
-def _key(unit: int, stream: str, key_of: Callable[[int], str]) -> str:
-    return late_key(stream) if unit == LATE else key_of(unit)
-
-
-def _table(row: dict[str, Any]) -> pa.Table:
-    if row["path"] is None:
-        return from_ipc(row["payload"])
-    with pa.memory_map(row["path"]) as file:
-        return pa.ipc.open_stream(file).read_all()
-
-
-def _letters(stream: str, table: pa.Table, batch: int) -> Sequence[dict[str, Any]]:
+def _letters(stream: str, table: pa.Table, batch: int) -> Sequence[DeadLetter]:
     columns = [table.column(name).to_pylist() for name in (WHY, ROW, ORIGIN, TIME)]
     return [
         letter(stream, why, batch, origin=origin, row=row, event_time=time) for why, row, origin, time in zip(*columns)
@@ -81,7 +60,7 @@ def _letters(stream: str, table: pa.Table, batch: int) -> Sequence[dict[str, Any
 
 def letter(
     stream: str, reason: str, batch: int, *, origin: str | None, row: str | None = None, event_time: int | None = None
-) -> dict[str, Any]:
+) -> DeadLetter:
     """A dead letter: what was not used, where it came from, and why."""
     shown = None if event_time is None else iso(event_time)
-    return {"stream": stream, "reason": reason, "origin": origin, "event_time": shown, "batch": batch, "row": row}
+    return DeadLetter(stream, reason, origin, shown, batch, row)

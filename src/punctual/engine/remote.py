@@ -14,9 +14,9 @@ from punctual.kernel.window.panes import Answered
 from punctual.kernel.window.spec import Call, Reader, SynopsisSpec, UnitSpec
 from punctual.kernel.window.synopsis import make
 from punctual.plan.functions import SYNOPSES
-from punctual.runtime.operators.reduce import from_ipc
-from punctual.runtime.operators.shards import MERGED, ShardWork, Stored
+from punctual.runtime.operators.shards import ShardWork, Stored
 from punctual.schedule.due import BEGINNING
+from punctual.store.products import Produced, ShardAnswers
 
 
 @dataclass(slots=True)
@@ -37,12 +37,13 @@ class RemotePanes:
         return replace(self.work(()), merge_into=folder)
 
 
-def assemble(work: ShardWork, output: pa.Table, number: int) -> list[Answered]:
+def assemble(work: ShardWork, output: Sequence[Produced], number: int) -> list[Answered]:
     """The answers of one unit's readers from the rows of all shards, ordered as the driver's kernel orders them."""
     found: dict[int, list[pa.Table]] = {}
-    for row in output.filter(pa.compute.equal(output.column("work"), number)).to_pylist():
-        if row["reader"] != MERGED:
-            found.setdefault(row["reader"], []).append(from_ipc(row["payload"]))
+    for produced in output:
+        product = produced.product
+        if isinstance(product, ShardAnswers) and product.work == number:
+            found.setdefault(product.reader, []).append(produced.table())
     return [_assembled(reader, work.spec, found.get(place, [])) for place, reader in enumerate(work.readers)]
 
 

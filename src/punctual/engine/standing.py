@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 
@@ -13,13 +11,15 @@ from punctual.catalog import Catalog
 from punctual.engine.cadences import Timing
 from punctual.kernel.window.spec import UnitSpec
 from punctual.kinds.registry import needs_of
-from punctual.plan.query import Query, meaning
+from punctual.plan.fingerprint import fingerprint
+from punctual.plan.query import Query
 from punctual.plan.rows import Join
 from punctual.plan.shared import Needs, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.tick import unique_keys
 from punctual.share.units import share_units
+from punctual.store.products import Cells, Kept, LateCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class Standing:
         """Under which name the state keeps the unit's cells."""
         return unit_key(self.plan.units[index], self.catalog)
 
+    def kept(self) -> dict[Kept, UnitSpec]:
+        """Everything that a tick keeps of its rows, with its specification."""
+        late: dict[Kept, UnitSpec] = {LateCells(stream): spec for stream, spec in sorted(self.late.items())}
+        return late | {Cells(self.unit_key(index)): spec for index, spec in enumerate(self.specs)}
+
     def unit_place(self, index: int) -> str:
         """What the unit is, whatever its windows, cuts and synopses."""
         unit = self.plan.units[index]
@@ -55,8 +60,7 @@ def unit_key(unit: Unit, catalog: Catalog) -> str:
 
 def _meaning(unit: Unit, catalog: Catalog) -> str:
     streams = [catalog.streams[name.lower()] for name in unit.streams]
-    meaning = "".join(repr((stream.columns, stream.event_time)) for stream in streams)
-    return hashlib.blake2b(meaning.encode(), digest_size=8).hexdigest()
+    return fingerprint(*((stream.columns, stream.event_time) for stream in streams))
 
 
 def same_meaning(key: str, other: str) -> bool:
@@ -64,10 +68,9 @@ def same_meaning(key: str, other: str) -> bool:
     return key.partition("-")[2] == other.partition("-")[2]
 
 
-@lru_cache(maxsize=16_384)
 def query_key(query: Query) -> str:
     """What decides a query's answers; its place and layout in the program's text do not."""
-    return hashlib.blake2b(repr(meaning(query)).encode(), digest_size=8).hexdigest()
+    return fingerprint(query)
 
 
 def stand(
@@ -88,19 +91,20 @@ def stand(
     members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
     timing = timed(share_units(members, sharing=sharing))
     plan = share_units(members, sharing=sharing, steps=timing.steps)
-    by_stream: dict[str, list[tuple[int, Unit]]] = {name: [] for name in catalog.streams}
-    for index, unit in enumerate(plan.units):
+    keys = [unit_key(unit, catalog) for unit in plan.units]
+    by_stream: dict[str, list[tuple[str, Unit]]] = {name: [] for name in catalog.streams}
+    for key, unit in zip(keys, plan.units):
         for name in unit.streams:
-            by_stream[name.lower()].append((index, unit))
+            by_stream[name.lower()].append((key, unit))
 
     def unique(join: Join) -> bool:
         return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
 
     reads = {name: branches(catalog.streams[name], units, unique, catalog.streams) for name, units in by_stream.items()}
-    found = {index: spec for several in reads.values() for branch in several for index, spec in branch.units}
+    specs = {key: spec for several in reads.values() for branch in several for key, spec in branch.units}
     late = {
-        name: rows_only(sorted({window for _i, unit in units for window in unit.windows}))
+        name: rows_only(sorted({window for _key, unit in units for window in unit.windows}))
         for name, units in by_stream.items()
         if units
     }
-    return Standing(catalog, plan, types, reads, tuple(found[i] for i in range(len(plan.units))), late, timing)
+    return Standing(catalog, plan, types, reads, tuple(specs[key] for key in keys), late, timing)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from punctual.clock import Micros
-from punctual.engine.carry import Forms, unit_from_json, unit_to_json
+from punctual.engine.carry import Forms
 from punctual.plan.shared import Unit
 from punctual.schedule.due import BEGINNING
 
@@ -43,22 +42,3 @@ class ProgramState:
         """The same with one query stopped."""
         queries = {**self.queries, name: replace(self.queries[name], stopped=reason)}
         return replace(self, number=self.number + 1, queries=queries)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "queries": {
-                name: {"key": q.key, "after": q.after, "covered_from": q.covered_from, "stopped": q.stopped}
-                for name, q in self.queries.items()
-            },
-            "units": {key: unit_to_json(unit) for key, unit in self.units.items()},
-            "forms": {place: [list(form) for form in forms] for place, forms in self.forms.items()},
-        }
-
-    @staticmethod
-    def from_json(number: int, body: Mapping[str, Any]) -> ProgramState:
-        return ProgramState(
-            number,
-            {name: QueryState(**q) for name, q in body["queries"].items()},
-            {key: unit_from_json(unit) for key, unit in body["units"].items()},
-            {place: tuple((key, since) for key, since in forms) for place, forms in body["forms"].items()},
-        )

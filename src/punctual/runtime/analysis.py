@@ -14,7 +14,15 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    SpatialType,
+    StructType,
+    UserDefinedType,
+    VariantType,
+)
 
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.aggregates import Aggregate
@@ -158,8 +166,23 @@ def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
     )
 
 
+def _is_opaque(kind: DataType) -> bool:
+    """Whether a part of a type is one that Arrow carries as bytes of Spark's own, or not at all."""
+    match kind:
+        case ArrayType():
+            return _is_opaque(kind.elementType)
+        case MapType():
+            return _is_opaque(kind.keyType) or _is_opaque(kind.valueType)
+        case StructType():
+            return not kind.fields or any(_is_opaque(field.dataType) for field in kind.fields)
+        case _:
+            return isinstance(kind, VariantType | SpatialType | UserDefinedType)
+
+
 def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
     try:
+        if _is_opaque(kind):
+            raise PySparkTypeError("its values have no form in an answer")
         return _nullable(to_arrow_type(kind, timezone="UTC"))
     except PySparkTypeError:
         raise BindError(

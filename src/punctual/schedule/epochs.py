@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 from punctual.clock import Micros
 from punctual.schedule.due import FOREVER, Run, Stretch, Timetable
@@ -55,41 +54,6 @@ class Epoch:
     costs: tuple[str, str]
     runs: tuple[Run, ...]
     seats: Mapping[str, Seat]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "class": self.identity,
-            "request": self.request,
-            "since": self.since,
-            "handed_by": None if self.handed_by is None else _run_to_json(self.handed_by),
-            "method": self.method,
-            "why": self.why,
-            "costs": list(self.costs),
-            "runs": [_run_to_json(run) for run in self.runs],
-            "seats": {key: [seat.lattice, seat.runs.start, seat.runs.stop] for key, seat in self.seats.items()},
-        }
-
-    @staticmethod
-    def from_json(body: Mapping[str, Any]) -> Epoch:
-        return Epoch(
-            body["class"],
-            body["request"],
-            body["since"],
-            None if body["handed_by"] is None else _run_from_json(body["handed_by"]),
-            body["method"],
-            body["why"],
-            (body["costs"][0], body["costs"][1]),
-            tuple(_run_from_json(run) for run in body["runs"]),
-            {key: Seat(lattice, range(start, stop)) for key, (lattice, start, stop) in body["seats"].items()},
-        )
-
-
-def _run_to_json(run: Run) -> dict[str, Any]:
-    return {"label": run.label, "step": run.step, "offsets": list(run.offsets), "unit": run.unit}
-
-
-def _run_from_json(body: Mapping[str, Any]) -> Run:
-    return Run(body["label"], body["step"], tuple(body["offsets"]), body["unit"])
 
 
 def followed(epochs: Sequence[Epoch], new: Epoch) -> tuple[Epoch, ...]:
