@@ -32,8 +32,8 @@ from punctual.engine.passes import Asked
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
 from punctual.schedule.due import Listed
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from benchmarks.engines import WarmBackend, warm
 from benchmarks.report import Goal, Picture, Result
 from punctual.clock import SECOND, iso
 from punctual.engine.engine import Engine
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plans import class_plans
 from punctual.share.units import share
 from punctual.sql.program import compile_program
 

@@ -17,7 +17,7 @@ MAY: dict[str, set[str]] = {
     "catalog": {"plan"},
     "estimate": {"plan", "kernel"},
     "sql": {"plan", "catalog"},
-    "share": {"plan", "estimate"},
+    "share": {"plan", "estimate", "kernel"},
     "schedule": {"estimate"},
     "ports": set(),
     "store": {"ports"},

@@ -18,7 +18,7 @@ import pytest
 from punctual.clock import span_text
 from punctual.config import Options
 from punctual.explain.look import look_at
-from punctual.schedule.epochs import Epoch
+from punctual.schedule.cadence_plans import CadencePlan
 from punctual.sql.program import compile_program
 
 ROOT = Path(__file__).parent.parent.parent
@@ -88,7 +88,7 @@ def test_there_are_plans_to_check() -> None:
 
 def test_the_record_of_the_journal_can_be_read() -> None:
     (block,) = (json.loads(b) for b in blocks(ROOT / "docs" / "state.md", "json") if '"cadence"' in b)
-    assert [Epoch.from_json(body).to_json() for body in block["cadence"]] == block["cadence"]
+    assert [CadencePlan.from_json(body).to_json() for body in block["cadence"]] == block["cadence"]
 
 
 def options_table() -> str:

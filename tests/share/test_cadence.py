@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import PlanError
-from punctual.estimate.dearest_due import Multiples, coprime_base, rate_of_dearest_due
 from punctual.share.cadence import METHODS, Cadence, Group, Method, fold_finishing, plan, unit_of
+from punctual.share.cadence.dearest_due import Multiples, coprime_base, rate_of_dearest_due
 from punctual.share.cadence.hybrid import MOST_CUT
 
 GROUPS = st.lists(

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from punctual.estimate import cheapest_cycle as estimate
-from punctual.estimate.cheapest_cycle import CheapestCycle
-from punctual.estimate.fixed_cycle import fixed_cycle
+from punctual.share.cadence import cheapest_cycle as cycles
+from punctual.share.cadence.cheapest_cycle import CheapestCycle
+from punctual.share.cadence.fixed_cycle import fixed_cycle
 from tests.oracles.schedules import cheapest_inside_of_all
 
 
@@ -52,7 +52,7 @@ def test_cycles_far_longer_than_the_bounds() -> None:
 def test_bounds_that_divide_the_rest_are_peeled_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [([(1, 2), (2, 3), (6, 5)], 60), ([(3, 1), (12, 4), (18, 9)], 36), ([(5, 2)], 40), ([(4, 0)], 9)]
     peeled = [solved(*problem).rate for problem in problems]
-    monkeypatch.setattr(estimate, "_divisors_of_all_later", lambda bounds: 0)
+    monkeypatch.setattr(cycles, "_divisors_of_all_later", lambda bounds: 0)
     assert [solved(*problem).rate for problem in problems] == peeled
 
 

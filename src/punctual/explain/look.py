@@ -13,7 +13,7 @@ from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.spark import SparkBackend
-from punctual.share.marginal import Ride, Rides
+from punctual.share.cadence.marginal import Ride, Rides
 from punctual.share.units import share
 from punctual.sql.bound import Explain
 from punctual.sql.program import compile_program

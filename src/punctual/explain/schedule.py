@@ -19,9 +19,9 @@ from punctual.estimate.window_work import Operator, Rates
 from punctual.explain.columns import count, line
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import METHODS
+from punctual.share.cadence.class_plan import ClassPlan, plan_class
+from punctual.share.cadence.class_plans import class_plans, operator_of, works_of
 from punctual.share.cadence.planning import SEPARATE
-from punctual.share.class_plan import ClassPlan, plan_class
-from punctual.share.class_plans import class_plans, operator_of, works_of
 
 TIMELINE = 60
 """Columns of a timeline; a longer cycle is drawn coarser."""
@@ -85,7 +85,7 @@ class Schedule:
             kind = "period" if group.fixed else "bound"
             about = f"{kind} {span_text(group.bound)}"
             lines.append(f"  g{number:<4}{about:<18}cost {_number(group.cost):<10}{_names(plan, group)}")
-        chosen = "conservative, every query at its own bound" if plan.apart else plan.method
+        chosen = "conservative, every query at its own bound" if plan.own_bounds else plan.method
         lines += ["", f"  plan: {chosen} · {plan.why}", "", *(_timeline(plan, groups)), ""]
         lines += self._comparison(plan)
         if self.operator == "scan" and self.asked != "auto" and not plan.sharing.ranking:
@@ -101,10 +101,10 @@ class Schedule:
         per = span_text(plan.unit_us)
         lines = [f"  {'method':<15}{'cost per ' + per:<20}times the lower bound"]
         for method, cost in self.costs(plan).items():
-            mark = "  <- chosen" if method == plan.method and not plan.apart else ""
+            mark = "  <- chosen" if method == plan.method and not plan.own_bounds else ""
             said = "takes too long to find" if cost is None else f"{_number(cost):<20}{_ratio(cost, plan.lower_bound)}"
             lines.append(f"  {method:<15}{said}{mark}")
-        if plan.apart:
+        if plan.own_bounds:
             ratio = _ratio(plan.cost_per_unit, plan.lower_bound)
             lines.append(f"  {'own bounds':<15}{_number(plan.cost_per_unit):<20}{ratio}  <- chosen")
         lines.append(f"  {'lower bound':<15}{_number(plan.lower_bound)}")
@@ -114,9 +114,9 @@ class Schedule:
         """What every method costs per unit; None where its plan would take too long to find."""
         found: dict[str, Fraction | None] = {}
         classes = tuple(one.sharing for one in self.plans)
-        works = works_of(classes, self.operator, self.rates, apart=False)[plan.sharing.identity]
+        works = works_of(classes, self.operator, self.rates, own_bounds=False)[plan.sharing.identity]
         for method in METHODS:
-            if method == plan.method and not plan.apart:
+            if method == plan.method and not plan.own_bounds:
                 found[method] = plan.cost_per_unit
                 continue
             try:
@@ -133,7 +133,7 @@ class Schedule:
         found = []
         for (bound, fixed), members in sorted(same.items()):
             cost = max(plan.levels[i] for i in members)
-            if plan.apart:  # an execution answers nobody else
+            if plan.own_bounds:  # an execution answers nobody else
                 cost = max(plan.works[i].shared for i in members) + sum(plan.works[i].own for i in members)
             found.append(Group(bound, fixed, cost, tuple(members)))
         return found
@@ -144,7 +144,7 @@ class Schedule:
             "class": plan.sharing.identity,
             "stream": plan.sharing.stream,
             "method": plan.method,
-            "own_bounds": plan.apart,
+            "own_bounds": plan.own_bounds,
             "why": plan.why,
             "unit_us": plan.unit_us,
             "costs_in": self._costs_in(plan, "merges"),
@@ -188,7 +188,7 @@ def _timeline(plan: ClassPlan, groups: Sequence[Group]) -> list[str]:
     columns = -(-cycle // per_column)
     wide = 1 if columns > 30 else 2
     lines = []
-    together = not plan.apart and plan.method not in SEPARATE
+    together = not plan.own_bounds and plan.method not in SEPARATE
     for number in range(len(groups), 0, -1):
         group = groups[number - 1]
         ran = _run_instants(plan, group.members, cycle, together=together)

@@ -19,7 +19,7 @@ from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
-from punctual.share.marginal import Ride
+from punctual.share.cadence.marginal import Ride
 from punctual.share.units import share
 
 

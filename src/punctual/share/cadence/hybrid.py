@@ -27,8 +27,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.estimate.dearest_due import Multiples, rate_of_dearest_due
-from punctual.share.cadence.groups import Block, Group, combined, together
+from punctual.share.cadence.dearest_due import Multiples, rate_of_dearest_due
+from punctual.share.cadence.groups import Block, Group, combined, merged_block
 
 MOST_CUT = 8
 MOST_WEIGHED = 12
@@ -55,13 +55,13 @@ def hybrid_blocks(groups: Sequence[Group]) -> Blocks:
 
 
 def _cut(stairs: Blocks, starts: Starts) -> Blocks:
-    return tuple(together(stairs[start:stop]) for start, stop in pairwise((*starts, len(stairs))))
+    return tuple(merged_block(stairs[start:stop]) for start, stop in pairwise((*starts, len(stairs))))
 
 
 def _improved(stairs: Blocks, exact: _Exact) -> Starts:
     """Cuts that no single change makes cheaper, as far as the effort goes."""
     estimate = _Estimate(stairs)
-    starts = estimate.best_apart()
+    starts = estimate.best_if_independent()
     while True:
         other = min(_changed(starts, len(stairs)), key=estimate.rate)
         if estimate.rate(other) >= estimate.rate(starts):
@@ -108,7 +108,7 @@ class _Estimate:
         self._alone: NDArray[np.float64] = 1 - np.gcd.outer(bounds, bounds) / bounds
         np.fill_diagonal(self._alone, 1)
 
-    def best_apart(self) -> Starts:
+    def best_if_independent(self) -> Starts:
         """The best cuts if blocks never ran for each other: best ways to cut off the stairs from each one on."""
         size = self._bounds.size
         least, stop = np.zeros(size + 1), np.zeros(size, np.int64)

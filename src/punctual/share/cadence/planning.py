@@ -29,10 +29,10 @@ from typing import get_args
 import numpy as np
 
 from punctual.errors import PlanError
-from punctual.estimate.cheapest_cycle import cheapest_cycle
-from punctual.estimate.dearest_due import rate_of_dearest_due
 from punctual.share.cadence.cadence import Cadence, Listed, Method, when_due
-from punctual.share.cadence.groups import Block, Group, apart, by_bound, combined, least_rate, together
+from punctual.share.cadence.cheapest_cycle import cheapest_cycle
+from punctual.share.cadence.dearest_due import rate_of_dearest_due
+from punctual.share.cadence.groups import Block, Group, by_bound, combined, least_rate, merged_block, one_block_each
 from punctual.share.cadence.hybrid import hybrid_blocks
 
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -98,11 +98,11 @@ def rounded_down(stairs: Sequence[Block]) -> tuple[Block, ...]:
 
 
 BLOCKS: dict[str, Callable[[Sequence[Group]], tuple[Block, ...]]] = {
-    "none": apart,
+    "none": one_block_each,
     "intra": by_bound,
     "combined": combined,
     "conservative": by_bound,
-    "aggressive": lambda groups: (together(apart(groups)),),
+    "aggressive": lambda groups: (merged_block(one_block_each(groups)),),
     "hybrid": hybrid_blocks,
 }
 """The blocks that run when they are due, where they are no staircase."""

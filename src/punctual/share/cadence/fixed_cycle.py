@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from punctual.estimate.cheapest_cycle import MOST_PLATEAUS, CheapestCycle, cost_of_runs, runs_of_cycle
+from punctual.share.cadence.cheapest_cycle import MOST_PLATEAUS, CheapestCycle, cost_of_runs, runs_of_cycle
 
 
 def fixed_cycle(

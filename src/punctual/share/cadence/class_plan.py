@@ -26,14 +26,14 @@ from functools import cached_property
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
 from punctual.errors import PlanError
-from punctual.estimate.dearest_due import rate_of_dearest_due
-from punctual.estimate.fixed_cycle import fixed_cycle
-from punctual.estimate.rates import rate_of
 from punctual.estimate.window_work import Work
 from punctual.share.cadence import Cadence, Group, Method, fold_finishing, plan, unit_of
 from punctual.share.cadence.cadence import WhenDue
+from punctual.share.cadence.dearest_due import rate_of_dearest_due
+from punctual.share.cadence.fixed_cycle import fixed_cycle
 from punctual.share.cadence.groups import combined, least_rate
 from punctual.share.cadence.planning import SEPARATE
+from punctual.share.cadence.rates import rate_of
 from punctual.share.classes import Member, SharingClass
 
 FAST_GROUPS = 200
@@ -60,7 +60,7 @@ class ClassPlan:
 
     Attributes
     ----------
-    method : as used; ``conservative`` with ``apart`` where every query keeps its own bound
+    method : as used; ``conservative`` with ``own_bounds`` where every query keeps its own bound
     unit_us : every instant is a multiple of it
     works : what an execution of each member costs, on panes as this plan cuts them
     runs : the dearest first
@@ -70,7 +70,7 @@ class ClassPlan:
 
     sharing: SharingClass
     method: Method
-    apart: bool
+    own_bounds: bool
     why: str
     unit_us: Micros
     works: tuple[Work, ...]
@@ -80,7 +80,7 @@ class ClassPlan:
 
     def steps(self) -> dict[str, Micros]:
         """By query, of what all its instants are multiples if the plan's cycles start at 1970."""
-        return {m.query: m.bound if self.apart or m.fixed else self.unit_us for m in self.sharing.members}
+        return {m.query: m.bound if self.own_bounds or m.fixed else self.unit_us for m in self.sharing.members}
 
     @cached_property
     def levels(self) -> tuple[Fraction, ...]:
@@ -112,11 +112,11 @@ def bare_groups(members: Sequence[Member], works: Sequence[Work], unit: Micros) 
 
 
 def plan_class(
-    sharing: SharingClass, works: Sequence[Work], method: CadenceMethod, apart: Sequence[Work] | None = None
+    sharing: SharingClass, works: Sequence[Work], method: CadenceMethod, alone: Sequence[Work] | None = None
 ) -> ClassPlan:
     """The plan of a class whose members' work is ``works``.
 
-    ``apart`` is their work where every query keeps its own bound: panes are coarser there (by default the same).
+    ``alone`` is their work where every query keeps its own bound: panes are coarser there (by default the same).
 
     Raises
     ------
@@ -124,19 +124,19 @@ def plan_class(
         ``plan.cadence-too-fine``, where ``exact`` was asked for and would take too long.
     """
     problem = _Problem(sharing, works)
-    alone = _Problem(sharing, works if apart is None else apart)
+    singly = _Problem(sharing, works if alone is None else alone)
     if not problem.bounded:
-        return alone.own_bounds("PERIOD instants are where they are")
+        return singly.own_bounds("PERIOD instants are where they are")
     if method != "auto":
         return problem.planned(method, f"SET cadence = {method}")
     if len({member.bound for member in sharing.members}) == 1:
-        return alone.own_bounds("nobody else of its class runs at other times")
+        return singly.own_bounds("nobody else of its class runs at other times")
     if not any(work.shared for work in works):
-        return alone.own_bounds(
+        return singly.own_bounds(
             "running sooner to share saves nothing: an execution costs its answers, and no less when they share it"
         )
     best = problem.fastest()
-    own = alone.own_bounds("running sooner to share saves nothing: what is gained costs more in panes and answers")
+    own = singly.own_bounds("running sooner to share saves nothing: what is gained costs more in panes and answers")
     return best if best.cost_per_unit < own.cost_per_unit else own
 
 
@@ -175,7 +175,7 @@ class _Problem:
             shared = rate_of_dearest_due([(run.step, self.works[run.member].shared) for run in runs])
             answers = rate_of((work.own, member.bound // self.unit) for work, member in zip(self.works, self.members))
             cost = shared + answers
-        return self._result("conservative", why, runs, by_member, cost, apart=True)
+        return self._result("conservative", why, runs, by_member, cost, own_bounds=True)
 
     def fastest(self) -> ClassPlan:
         """The exact plan where it is found fast, else the greedy one."""
@@ -308,9 +308,9 @@ class _Problem:
         answered_by: tuple[range, ...],
         cost: Fraction | None,
         *,
-        apart: bool = False,
+        own_bounds: bool = False,
     ) -> ClassPlan:
-        return ClassPlan(self.sharing, method, apart, why, self.unit, self.works, tuple(runs), answered_by, cost)
+        return ClassPlan(self.sharing, method, own_bounds, why, self.unit, self.works, tuple(runs), answered_by, cost)
 
 
 def _only(place: int) -> range:

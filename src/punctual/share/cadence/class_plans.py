@@ -10,7 +10,7 @@ from punctual.estimate.panes import panes_by_density
 from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, ranking_work, window_work
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import unit_of
-from punctual.share.class_plan import ClassPlan, plan_class
+from punctual.share.cadence.class_plan import ClassPlan, plan_class
 from punctual.share.classes import SharingClass, sharing_classes
 
 
@@ -34,20 +34,20 @@ def plans_of(
     classes: Sequence[SharingClass], method: CadenceMethod, operator: Operator, rates: Mapping[str, Rates]
 ) -> tuple[ClassPlan, ...]:
     """The plan of each of these classes."""
-    together = works_of(classes, operator, rates, apart=False)
-    apart = works_of(classes, operator, rates, apart=True)
-    return tuple(plan_class(one, together[one.identity], method, apart[one.identity]) for one in classes)
+    together = works_of(classes, operator, rates, own_bounds=False)
+    alone = works_of(classes, operator, rates, own_bounds=True)
+    return tuple(plan_class(one, together[one.identity], method, alone[one.identity]) for one in classes)
 
 
 def works_of(
-    classes: Sequence[SharingClass], operator: Operator, rates: Mapping[str, Rates], *, apart: bool
+    classes: Sequence[SharingClass], operator: Operator, rates: Mapping[str, Rates], *, own_bounds: bool
 ) -> dict[str, tuple[Work, ...]]:
-    """What an execution of each member of each class costs, if every class ran on its lattice, or ``apart``: every
+    """What an execution of each member of each class costs, if every class ran on its lattice, or ``own_bounds``: every
     query at its own bound."""
     windows: dict[int, set[tuple[Micros, Micros]]] = {}
     for sharing in classes:
         lattice = unit_of(member.bound for member in sharing.members)
-        edges = ((member.range_us, member.bound if apart else lattice) for member in sharing.members)
+        edges = ((member.range_us, member.bound if own_bounds else lattice) for member in sharing.members)
         windows.setdefault(sharing.unit, set()).update(edges)
     found: dict[str, tuple[Work, ...]] = {}
     for sharing in classes:

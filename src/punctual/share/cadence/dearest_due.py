@@ -112,13 +112,13 @@ def _connected(numbers: Sequence[int]) -> list[tuple[int, ...]]:
     parts: list[tuple[int, list[int]]] = []  # product, members
     for number in numbers:
         product, members = number, [number]
-        apart = []
+        unrelated = []
         for other, others in parts:
             if gcd(number, other) == 1:
-                apart.append((other, others))
+                unrelated.append((other, others))
             else:
                 product, members = product * other, [*members, *others]
-        parts = [*apart, (product, members)]
+        parts = [*unrelated, (product, members)]
     return [tuple(sorted(members)) for _product, members in parts]
 
 

@@ -2,11 +2,11 @@
 
 Model
 -----
-An *epoch* is one cadence plan of a class: its runs, and which of them answer each query. It takes over at an instant
-``since`` at which the plan before it runs its dearest group, and which answers every query of the class: so everything
-has just run when the new plan's cycle begins there (its *anchor*), and no gap exceeds a bound across the change,
-whatever the two plans are. An epoch that begins at ``BEGINNING`` has no predecessor; its cycles start at multiples
-of the cycle since 1970 UTC. Before its first epoch a query runs at the multiples of its own bound.
+A *cadence plan* of a class says which runs there are, and which of them answer each query (its *slot*). It takes over
+at an instant ``since`` at which the plan before it runs its dearest group, and which answers every query of the class:
+so everything has just run when the new plan's cycle begins there (its *anchor*), and no gap exceeds a bound across the
+change, whatever the two plans are. A plan that begins at ``BEGINNING`` has no predecessor; its cycles start at
+multiples of the cycle since 1970 UTC. Before its first plan a query runs at the multiples of its own bound.
 
 Queries are named by what they mean, not by their names: a query that is dropped and made anew is another one.
 """
@@ -23,15 +23,15 @@ from punctual.schedule.due import FOREVER, Run, Stretch, Timetable
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """A query in an epoch: the places of the runs that answer it, all on multiples of ``lattice``."""
+class Slot:
+    """A query in a plan: the indices of the runs that answer it, all on multiples of ``lattice``."""
 
     lattice: Micros
     runs: range
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class CadencePlan:
     """One plan of one class.
 
     Attributes
@@ -43,7 +43,7 @@ class Epoch:
     method, why : for people
     costs : what a merge and an answer cost when it was planned, as fractions
     runs : the dearest first
-    seats : by what the query means; those with PERIOD are not seated, since nothing moves them
+    slots : by what the query means; those with PERIOD have none, since nothing moves them
     """
 
     identity: str
@@ -54,7 +54,7 @@ class Epoch:
     why: str
     costs: tuple[str, str]
     runs: tuple[Run, ...]
-    seats: Mapping[str, Seat]
+    slots: Mapping[str, Slot]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -66,12 +66,12 @@ class Epoch:
             "why": self.why,
             "costs": list(self.costs),
             "runs": [_run_to_json(run) for run in self.runs],
-            "seats": {key: [seat.lattice, seat.runs.start, seat.runs.stop] for key, seat in self.seats.items()},
+            "slots": {key: [slot.lattice, slot.runs.start, slot.runs.stop] for key, slot in self.slots.items()},
         }
 
     @staticmethod
-    def from_json(body: Mapping[str, Any]) -> Epoch:
-        return Epoch(
+    def from_json(body: Mapping[str, Any]) -> CadencePlan:
+        return CadencePlan(
             body["class"],
             body["request"],
             body["since"],
@@ -80,7 +80,7 @@ class Epoch:
             body["why"],
             (body["costs"][0], body["costs"][1]),
             tuple(_run_from_json(run) for run in body["runs"]),
-            {key: Seat(lattice, range(start, stop)) for key, (lattice, start, stop) in body["seats"].items()},
+            {key: Slot(lattice, range(start, stop)) for key, (lattice, start, stop) in body["slots"].items()},
         )
 
 
@@ -92,39 +92,39 @@ def _run_from_json(body: Mapping[str, Any]) -> Run:
     return Run(body["label"], body["step"], tuple(body["offsets"]), body["unit"])
 
 
-def followed(epochs: Sequence[Epoch], new: Epoch) -> tuple[Epoch, ...]:
-    """The epochs of a class with a new one; plans that had not begun by then never do."""
-    return (*(epoch for epoch in epochs if epoch.since < new.since), new)
+def followed(plans: Sequence[CadencePlan], new: CadencePlan) -> tuple[CadencePlan, ...]:
+    """The plans of a class with a new one; plans that had not begun by then never do."""
+    return (*(plan for plan in plans if plan.since < new.since), new)
 
 
-def takeover(epochs: Sequence[Epoch], after: Micros) -> tuple[Micros, Run]:
+def takeover(plans: Sequence[CadencePlan], after: Micros) -> tuple[Micros, Run]:
     """The first instant after this one at which the plan in force runs its dearest group, and that run."""
-    for place, epoch in enumerate(epochs):
-        until = epochs[place + 1].since if place + 1 < len(epochs) else FOREVER
-        instant = epoch.runs[0].following(max(after, epoch.since))
+    for index, plan in enumerate(plans):
+        until = plans[index + 1].since if index + 1 < len(plans) else FOREVER
+        instant = plan.runs[0].following(max(after, plan.since))
         if instant <= until:
-            return instant, epoch.runs[0]
+            return instant, plan.runs[0]
         if until > after:
-            handed = epochs[place + 1].handed_by
-            assert handed is not None, "an epoch that follows another one takes over from it"
+            handed = plans[index + 1].handed_by
+            assert handed is not None, "a plan that follows another one takes over from it"
             return until, handed
-    raise AssertionError("the last epoch has no end")
+    raise AssertionError("the last plan has no end")
 
 
-def timetable(key: str, bound: Micros, epochs: Sequence[Epoch]) -> Timetable:
-    """When a query answers, by the epochs (ascending) that seat it."""
+def timetable(key: str, bound: Micros, plans: Sequence[CadencePlan]) -> Timetable:
+    """When a query answers, by the plans (ascending) that have a slot for it."""
     stretches: list[Stretch] = []
     current = Timetable.multiples(bound).stretches[0]
-    for epoch in epochs:
-        seat = epoch.seats.get(key)
-        if seat is None:
+    for plan in plans:
+        slot = plan.slots.get(key)
+        if slot is None:
             continue
-        if epoch.handed_by is not None:
-            stretches.append(current._replace(until=epoch.since - 1))
+        if plan.handed_by is not None:
+            stretches.append(current._replace(until=plan.since - 1))
             # Every microsecond of a stretch that is one microsecond long.
-            handed = Run(epoch.handed_by.label, 1, (0,), epoch.handed_by.unit)
-            stretches.append(Stretch(epoch.since, (handed,), gcd(epoch.since, seat.lattice)))
-        current = Stretch(FOREVER, epoch.runs[seat.runs.start : seat.runs.stop], seat.lattice)
+            handed = Run(plan.handed_by.label, 1, (0,), plan.handed_by.unit)
+            stretches.append(Stretch(plan.since, (handed,), gcd(plan.since, slot.lattice)))
+        current = Stretch(FOREVER, plan.runs[slot.runs.start : slot.runs.stop], slot.lattice)
     return Timetable((*stretches, current))
 
 

@@ -21,9 +21,9 @@ from punctual.clock import Micros
 from punctual.config import CadenceMethod
 from punctual.estimate.window_work import Operator, Rates
 from punctual.share.cadence import Group, unit_of
+from punctual.share.cadence.class_plan import ClassPlan, plan_class
+from punctual.share.cadence.class_plans import works_of
 from punctual.share.cadence.groups import combined
-from punctual.share.class_plan import ClassPlan, plan_class
-from punctual.share.class_plans import works_of
 from punctual.share.classes import Member, SharingClass
 
 MOST_CANDIDATES = 8
@@ -64,7 +64,7 @@ class Rides:
 
     Parameters
     ----------
-    plans : as :func:`punctual.share.class_plans.class_plans` gives them
+    plans : as :func:`punctual.share.cadence.class_plans.class_plans` gives them
     method, operator, rates : as they were planned
     """
 
@@ -97,7 +97,7 @@ class Rides:
 
     def _marginal(self, plan: ClassPlan, i: int) -> Fraction:
         members = plan.sharing.members
-        if plan.apart and not any(work.shared for work in plan.works):
+        if plan.own_bounds and not any(work.shared for work in plan.works):
             return plan.works[i].own / members[i].bound  # its answers, and nobody runs otherwise without it
         # Under auto the others might keep their own bounds without it: looked for where that takes no time.
         quick = self._method != "auto" or len(members) > FEW_MEMBERS
@@ -147,9 +147,9 @@ class Rides:
         """What the class would cost per microsecond with these members, planned anew."""
         changed = replace(sharing, members=members)
         others = [p.sharing for p in self._plans.values() if p.sharing.unit == sharing.unit and p.sharing != sharing]
-        together = works_of([changed, *others], self._operator, self._rates, apart=False)[sharing.identity]
-        apart = works_of([changed, *others], self._operator, self._rates, apart=True)[sharing.identity]
-        return _rate(plan_class(changed, together, self._method, apart))
+        together = works_of([changed, *others], self._operator, self._rates, own_bounds=False)[sharing.identity]
+        alone = works_of([changed, *others], self._operator, self._rates, own_bounds=True)[sharing.identity]
+        return _rate(plan_class(changed, together, self._method, alone))
 
 
 def _rate(plan: ClassPlan) -> Fraction:
