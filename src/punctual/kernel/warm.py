@@ -90,7 +90,8 @@ def _unit(
 def _cadence() -> int:
     bounds, costs = np.array([7, 9, 30], np.int64), np.array([2, 3, 5], np.int64)
     gap = int(bounds[-1])
-    return sum(runs_inside(bounds, costs, *plateaus(bounds, costs, gap, dense), gap)[0].size for dense in (True, False))
+    found = [plateaus(bounds, costs, gap, gap * gap, dense) for dense in (True, False)]
+    return sum(runs_inside(bounds, costs, ends, values, gap)[0].size for ends, values, _pieces in found)
 
 
 def _world() -> int:

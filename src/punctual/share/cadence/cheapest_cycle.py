@@ -18,9 +18,10 @@ Design
   unit: so the runs that are found cost at most one part in 2^28 more than the cheapest (for three hundred levels and
   a million units; far less for fewer), and are the cheapest unless different plans come that near each other. What
   they cost is always exact: it is counted from the runs.
-* *A bounded effort.* ``MOST_PAIRS`` pieces of gaps take about a fifth of a second, and bounds up to 40,000 units never
-  have more than a fifth of that. Where there would be more the plateaus must be few: beyond ``MOST_PLATEAUS`` there is
-  no answer here; the greedy plan is then within twice the bound.
+* *A bounded effort.* 250 pieces of gaps are a step of :mod:`punctual.share.cadence.effort`; bounds up to 40,000
+  units never need more than a fifth of what one plan may take. Beyond that, beyond ``MOST_PLATEAUS`` where they are not
+  kept length by length, or with more runs than are written down there is no answer here (``OutOfSteps``); the greedy
+  plan is then within twice the bound.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ from math import gcd, lcm
 
 import numpy as np
 
-from punctual.kernel.cadence import I64, UNKNOWN, plateaus, runs_inside
+from punctual.kernel.cadence import I64, LONGEST, UNKNOWN, VECTOR, plateaus, runs_inside
+from punctual.share.cadence.effort import MOST_RUNS, Effort, OutOfSteps
 
 MOST_PLATEAUS = 20_000
-MOST_RUNS = 1_000_000
-"""A cycle of more runs than this is not written down."""
-MOST_PAIRS = 2_000_000_000
+PIECES_PER_STEP = 250
 MOST_LENGTHS = 2**20
 """Two arrays of so many costs are kept where every length of a gap has one."""
 MARGIN = 1e-12
@@ -55,10 +55,8 @@ class CheapestCycle:
     levels: I64
 
 
-def cheapest_cycle(
-    bounds: Sequence[int], costs: Sequence[Fraction], most_plateaus: int = MOST_PLATEAUS
-) -> CheapestCycle | None:
-    """The cheapest cycle, or None where it would take too long to find.
+def cheapest_cycle(bounds: Sequence[int], costs: Sequence[Fraction], effort: Effort | None = None) -> CheapestCycle:
+    """The cheapest cycle; ``OutOfSteps`` where it would take too long to find.
 
     Its runs lie in (0, length]; the last one is of the dearest level.
 
@@ -66,8 +64,8 @@ def cheapest_cycle(
     ----------
     bounds : integers of a unit, strictly ascending, at least 1
     costs : strictly ascending, not negative
-    most_plateaus : int
-        Effort and memory; the time grows with its square in the worst case.
+    effort : Effort, optional
+        What it may take; by default what one plan may.
 
     Examples
     --------
@@ -75,10 +73,7 @@ def cheapest_cycle(
     >>> best.length, best.rate, best.times.tolist(), best.levels.tolist()
     (5, Fraction(52, 5), [2, 4, 5], [1, 0, 2])
     """
-    runs = runs_of_cycle(bounds, costs, None, most_plateaus)
-    if runs is None:
-        return None
-    times, levels = runs
+    times, levels = runs_of_cycle(bounds, costs, None, effort or Effort())
     length = int(times[-1])
     return CheapestCycle(length, cost_of_runs(levels, costs) / length, times, levels)
 
@@ -90,22 +85,28 @@ def cost_of_runs(levels: I64, costs: Sequence[Fraction]) -> Fraction:
 
 
 def runs_of_cycle(
-    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, most_plateaus: int
-) -> tuple[I64, I64] | None:
+    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, effort: Effort
+) -> tuple[I64, I64]:
     """Times and levels of a cycle up to its run of the dearest level: at ``length``, or where it is cheapest."""
     peeled = _divisors_of_all_later(bounds)
     base = costs[peeled - 1] if peeled else Fraction(0)
-    upper = _unpeeled(bounds[peeled:], [cost - base for cost in costs[peeled:]], length, most_plateaus)
-    if upper is None or not peeled:
+    if length is not None:
+        _check_number(length // bounds[0])
+    upper = _unpeeled(bounds[peeled:], [cost - base for cost in costs[peeled:]], length, effort)
+    if not peeled:
         return upper
-    if upper[0][-1] // bounds[0] > MOST_RUNS:
-        return None
-    times = np.arange(bounds[0], upper[0][-1] + 1, bounds[0], dtype=np.int64)
+    _check_number(upper[0][-1] // bounds[0])
+    times = bounds[0] * np.arange(1, upper[0][-1] // bounds[0] + 1)
     levels = np.zeros(times.size, np.int64)
     for level in range(1, peeled):
         levels[times % bounds[level] == 0] = level
     levels[upper[0] // bounds[0] - 1] = upper[1] + peeled
     return times, levels
+
+
+def _check_number(runs: int) -> None:
+    if runs > MOST_RUNS:
+        raise OutOfSteps
 
 
 def _divisors_of_all_later(bounds: Sequence[int]) -> int:
@@ -117,21 +118,25 @@ def _divisors_of_all_later(bounds: Sequence[int]) -> int:
 
 
 def _unpeeled(
-    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, most_plateaus: int
-) -> tuple[I64, I64] | None:
+    bounds: Sequence[int], costs: Sequence[Fraction], length: int | None, effort: Effort
+) -> tuple[I64, I64]:
     unit = gcd(*bounds)
     units = [bound // unit for bound in bounds]
+    if units[-1] > LONGEST:
+        raise OutOfSteps
     whole = whole_costs(units, costs)
     pairs = sum((upper - bound) * bound // 2 for bound, upper in pairwise(units))
-    dense = pairs <= MOST_PAIRS and units[-1] <= MOST_LENGTHS
+    most_pieces = effort.left * PIECES_PER_STEP
+    dense = pairs <= most_pieces * VECTOR and units[-1] <= MOST_LENGTHS
     limits, prices = np.array(units, np.int64), np.array(whole, np.int64)
-    ends, values = plateaus(limits, prices, most_plateaus, dense)
+    ends, values, pieces = plateaus(limits, prices, MOST_PLATEAUS, most_pieces, dense)
+    effort.spend(int(pieces) // PIECES_PER_STEP + len(bounds))
     if not ends.size:
-        return None
+        raise OutOfSteps
     last = int(ends[_cheapest(ends, values, whole[-1])]) if length is None else length // unit
-    if last // units[0] > MOST_RUNS:
-        return None
+    _check_number(last // units[0])
     times, levels = runs_inside(limits, prices, ends, values, last)
+    effort.spend(times.size)
     return np.append(times, last) * unit, np.append(levels, len(bounds) - 1)
 
 

@@ -11,6 +11,10 @@ PERIOD queries are never moved. Under methods whose executions answer all cheape
 query that is no dearer and may wait as long needs no execution of its own, and what is left is planned either by itself
 or inside the gaps between PERIOD instants, whichever is cheaper.
 
+Planning is bounded (:mod:`punctual.share.cadence.effort`). Where ``exact`` is asked for by name and takes too long that
+is an error; ``auto`` then takes the greedy plan. Where what coincides cannot be counted the cost is an upper bound. A
+plan says so in ``why``.
+
 Invariants: the instants of a query are never further apart than its bound (``tests/share/test_class_plan.py``, against
 enumeration); a PERIOD query runs at the multiples of its period and nowhere else.
 """
@@ -29,7 +33,8 @@ from punctual.errors import PlanError
 from punctual.estimate.window_work import Work
 from punctual.share.cadence import Cadence, Group, Method, fold_finishing, plan, unit_of
 from punctual.share.cadence.cadence import WhenDue
-from punctual.share.cadence.dearest_due import rate_of_dearest_due
+from punctual.share.cadence.dearest_due import Multiples, Rate, rate_of_dearest_due
+from punctual.share.cadence.effort import Effort, OutOfSteps
 from punctual.share.cadence.fixed_cycle import fixed_cycle
 from punctual.share.cadence.groups import combined, least_rate
 from punctual.share.cadence.planning import SEPARATE
@@ -39,6 +44,7 @@ from punctual.share.classes import Member, SharingClass
 FAST_GROUPS = 200
 FAST_UNITS = 40_000
 """Up to here ``auto`` looks for the exact plan; beyond, planning could hold up a tick."""
+UPPER_BOUND = "its cost is an upper bound, as so many bounds coincide in too many ways to be counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,8 @@ class ClassPlan:
     works : what an execution of each member costs, on panes as this plan cuts them
     runs : the dearest first
     answered_by : for each member, the places of the runs that answer it; they are neighbours
-    planned_cost : what the method says it costs per unit; None for own bounds
+    planned_cost : what the method says it costs per unit; None for own bounds of windows
+    cost_is_exact : otherwise it costs at most that
     """
 
     sharing: SharingClass
@@ -77,6 +84,7 @@ class ClassPlan:
     runs: tuple[PlannedRun, ...]
     answered_by: tuple[range, ...]
     planned_cost: Fraction | None
+    cost_is_exact: bool
 
     def steps(self) -> dict[str, Micros]:
         """By query, of what all its instants are multiples if the plan's cycles start at 1970."""
@@ -112,19 +120,24 @@ def bare_groups(members: Sequence[Member], works: Sequence[Work], unit: Micros) 
 
 
 def plan_class(
-    sharing: SharingClass, works: Sequence[Work], method: CadenceMethod, alone: Sequence[Work] | None = None
+    sharing: SharingClass,
+    works: Sequence[Work],
+    method: CadenceMethod,
+    alone: Sequence[Work] | None = None,
+    total: Effort | None = None,
 ) -> ClassPlan:
     """The plan of a class whose members' work is ``works``.
 
-    ``alone`` is their work where every query keeps its own bound: panes are coarser there (by default the same).
+    ``alone`` is their work where every query keeps its own bound: panes are coarser there (by default the same). The
+    steps that planning takes are counted in ``total`` too.
 
     Raises
     ------
     PlanError
         ``plan.cadence-too-fine``, where ``exact`` was asked for and would take too long.
     """
-    problem = _Problem(sharing, works)
-    singly = _Problem(sharing, works if alone is None else alone)
+    problem = _Problem(sharing, works, total)
+    singly = _Problem(sharing, works if alone is None else alone, total)
     if not problem.bounded:
         return singly.own_bounds("PERIOD instants are where they are")
     if method != "auto":
@@ -143,7 +156,8 @@ def plan_class(
 class _Problem:
     """A class with its costs: everything that the methods have in common."""
 
-    def __init__(self, sharing: SharingClass, works: Sequence[Work]) -> None:
+    def __init__(self, sharing: SharingClass, works: Sequence[Work], total: Effort | None) -> None:
+        self.total = total
         self.sharing = sharing
         self.works = tuple(works)
         self.members: tuple[Member, ...] = sharing.members
@@ -170,12 +184,12 @@ class _Problem:
         runs.sort(key=lambda run: (-self.works[run.member].shared, run.step))
         place = {run.step * self.unit: _only(number) for number, run in enumerate(runs)}
         by_member = tuple(place[member.bound] for member in self.members)
-        cost = None
+        rate = None
         if self.sharing.ranking:  # of one window: where bounds meet, one walk for the largest k serves them all
-            shared = rate_of_dearest_due([(run.step, self.works[run.member].shared) for run in runs])
+            shared = self._dearest_due([(run.step, self.works[run.member].shared) for run in runs])
             answers = rate_of((work.own, member.bound // self.unit) for work, member in zip(self.works, self.members))
-            cost = shared + answers
-        return self._result("conservative", why, runs, by_member, cost, own_bounds=True)
+            rate = Rate(shared.cost + answers, shared.exact)
+        return self._result("conservative", why, runs, by_member, rate, own_bounds=True)
 
     def fastest(self) -> ClassPlan:
         """The exact plan where it is found fast, else the greedy one."""
@@ -195,9 +209,9 @@ class _Problem:
             return self._with_rides(method, why)
         runs = self._fixed_runs()
         if self.bounded:
-            cadence = plan([self.levels[i] for i in self.bounded], method)
+            cadence = plan([self.levels[i] for i in self.bounded], method, self.total)
             if not self.fixed:
-                return self._joint(method, why, self._runs(cadence, self.bounded), cadence.cost_per_unit)
+                return self._joint(method, why, self._runs(cadence, self.bounded), _rate(cadence))
             runs += [PlannedRun(self.bounded[i], step, (0,), anchored=False) for i, step in _blocks(cadence)]
         return self._joint(method, why, runs, self._rate_when_due(runs))
 
@@ -212,7 +226,7 @@ class _Problem:
                 continue
             # PERIOD queries of one period may share; none of them may move.
             how: Method = method if some is self.bounded or method == "none" else "intra"
-            cadence = plan([self.shared[i] for i in some], how)
+            cadence = plan([self.shared[i] for i in some], how, self.total)
             cost += cadence.cost_per_unit
             for block_index, step in _blocks(cadence):
                 for position in cadence.answers[block_index]:
@@ -222,7 +236,7 @@ class _Problem:
         order = sorted(range(len(runs)), key=lambda place: -self.works[runs[place].member].shared)
         moved = {place: _only(new) for new, place in enumerate(order)}
         by_member = tuple(moved[answered[i].start] for i in range(len(self.members)))
-        return self._result(method, why, [runs[place] for place in order], by_member, cost)
+        return self._result(method, why, [runs[place] for place in order], by_member, Rate(cost, exact=True))
 
     # -- exact and greedy, with PERIOD instants as free rides ---------------------------------------------
 
@@ -237,21 +251,28 @@ class _Problem:
         ]
         if not left:
             return self._joint(method, why, runs, base)
-        cadence = plan([self.levels[i] for i in left], method)
+        cadence = plan([self.levels[i] for i in left], method, self.total)
         if not fixed:
-            return self._joint(method, why, self._runs(cadence, left), cadence.cost_per_unit)
+            return self._joint(method, why, self._runs(cadence, left), _rate(cadence))
         best, cost = self._runs(cadence, left), cadence.cost_per_unit
+        effort = Effort(within=self.total)
         for period, ridden in fixed:
-            inside = self._inside(left, period, ridden)
+            inside = self._inside(left, period, ridden, effort)
             if inside is not None and inside[1] < cost:
                 best, cost = inside
-        return self._joint(method, why, [*runs, *best], base + cost)
+        return self._joint(method, why, [*runs, *best], Rate(base.cost + cost, base.exact))
 
-    def _inside(self, left: list[int], period: int, ridden: Fraction) -> tuple[list[PlannedRun], Fraction] | None:
-        """What is left runs inside the gaps between PERIOD instants, and at them where it is dearer."""
+    def _inside(
+        self, left: list[int], period: int, ridden: Fraction, effort: Effort
+    ) -> tuple[list[PlannedRun], Fraction] | None:
+        """What is left runs inside the gaps between PERIOD instants, and at them where it is dearer.
+
+        None where that takes too long to find: what is left then runs by itself.
+        """
         stairs = combined([self.levels[i] for i in left])
-        best = fixed_cycle([stair.bound for stair in stairs], [stair.cost for stair in stairs], period)
-        if best is None:
+        try:
+            best = fixed_cycle([stair.bound for stair in stairs], [stair.cost for stair in stairs], period, effort)
+        except OutOfSteps:
             return None
         dearest = stairs[-1]
         times: dict[int, list[int]] = {}
@@ -273,8 +294,11 @@ class _Problem:
                 dearest[period] = i
         return [PlannedRun(i, period, (0,), anchored=False) for period, i in dearest.items()]
 
-    def _rate_when_due(self, runs: Sequence[PlannedRun]) -> Fraction:
-        return rate_of_dearest_due([(run.step, self.levels[run.member].cost) for run in runs])
+    def _rate_when_due(self, runs: Sequence[PlannedRun]) -> Rate:
+        return self._dearest_due([(run.step, self.levels[run.member].cost) for run in runs])
+
+    def _dearest_due(self, due: Sequence[tuple[int, Fraction]]) -> Rate:
+        return rate_of_dearest_due(due, Multiples((step for step, _cost in due), Effort(within=self.total)))
 
     def _runs(self, cadence: Cadence, members: Sequence[int]) -> list[PlannedRun]:
         if cadence.cycle is None or cadence.method != "exact":
@@ -284,7 +308,7 @@ class _Problem:
             times.setdefault(members[group], []).append(time % cadence.cycle)
         return [PlannedRun(i, cadence.cycle, tuple(sorted(when)), anchored=True) for i, when in times.items()]
 
-    def _joint(self, method: Method, why: str, runs: Sequence[PlannedRun], cost: Fraction) -> ClassPlan:
+    def _joint(self, method: Method, why: str, runs: Sequence[PlannedRun], rate: Rate) -> ClassPlan:
         """A run answers every query that is not dearer; a PERIOD query only at its own instants."""
         dearest: dict[object, PlannedRun] = {}
         for run in sorted(runs, key=lambda run: (-self.levels[run.member].cost, run.step, run.member)):
@@ -298,7 +322,7 @@ class _Problem:
             _only(period[group.bound]) if member.fixed else range(bisect_right(falling, -group.cost))
             for member, group in zip(self.members, self.levels)
         )
-        return self._result(method, why, ordered, answered, cost)
+        return self._result(method, why, ordered, answered, rate)
 
     def _result(
         self,
@@ -306,11 +330,27 @@ class _Problem:
         why: str,
         runs: Sequence[PlannedRun],
         answered_by: tuple[range, ...],
-        cost: Fraction | None,
+        rate: Rate | None,
         *,
         own_bounds: bool = False,
     ) -> ClassPlan:
-        return ClassPlan(self.sharing, method, own_bounds, why, self.unit, self.works, tuple(runs), answered_by, cost)
+        cost, exact = (None, True) if rate is None else rate
+        return ClassPlan(
+            self.sharing,
+            method,
+            own_bounds,
+            why if exact else f"{why} · {UPPER_BOUND}",
+            self.unit,
+            self.works,
+            tuple(runs),
+            answered_by,
+            cost,
+            exact,
+        )
+
+
+def _rate(cadence: Cadence) -> Rate:
+    return Rate(cadence.cost_per_unit, cadence.cost_is_exact)
 
 
 def _only(place: int) -> range:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
+from punctual.errors import PlanError
 from punctual.estimate.panes import panes_by_density
 from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, ranking_work, window_work
 from punctual.plan.shared import SharedPlan
@@ -26,17 +27,25 @@ def class_plans(
 
     ``scan`` says whether windows are merged by scans (``SET window_merge = scan``); ``rates`` are what merges and
     answers of a class (by its identity) were measured to cost.
+
+    Raises
+    ------
+    PlanError
+        ``plan.cadence-too-fine`` at the query with the longest bound of a class that takes too long to plan.
     """
-    return plans_of(sharing_classes(plan), method, operator_of(method, scan=scan), rates or {})
-
-
-def plans_of(
-    classes: Sequence[SharingClass], method: CadenceMethod, operator: Operator, rates: Mapping[str, Rates]
-) -> tuple[ClassPlan, ...]:
-    """The plan of each of these classes."""
-    together = works_of(classes, operator, rates, own_bounds=False)
-    alone = works_of(classes, operator, rates, own_bounds=True)
-    return tuple(plan_class(one, together[one.identity], method, alone[one.identity]) for one in classes)
+    classes = sharing_classes(plan)
+    operator = operator_of(method, scan=scan)
+    together = works_of(classes, operator, rates or {}, own_bounds=False)
+    alone = works_of(classes, operator, rates or {}, own_bounds=True)
+    plans = []
+    for sharing in classes:
+        try:
+            plans.append(plan_class(sharing, together[sharing.identity], method, alone[sharing.identity]))
+        except PlanError as error:
+            longest = max(sharing.members, key=lambda member: member.bound).query
+            span = next(reader.query.span for reader in plan.readers if reader.query.name == longest)
+            raise PlanError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
+    return tuple(plans)
 
 
 def works_of(

@@ -19,7 +19,9 @@ set (:meth:`Multiples.avoided`). A plain sum has ``2^n`` terms. Here
 * sets that come back are remembered.
 
 The factors are a *coprime base* of the bounds, found by greatest common divisors alone: no number is factorised. Round
-durations share few factors (2, 3, 5), and their sets fall apart at once.
+durations share few factors (2, 3, 5), and their sets fall apart at once. Hundreds of bounds of microseconds hang
+together in more sets than can be looked at. Then what runs would cost if none were due together is given, an upper
+bound, and it is said that it is one.
 """
 
 from __future__ import annotations
@@ -27,28 +29,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import gcd
+from typing import NamedTuple
+
+from punctual.share.cadence.effort import Effort, OutOfSteps
+from punctual.share.cadence.rates import rate_of
 
 
-def rate_of_dearest_due(blocks: Sequence[tuple[int, Fraction]], multiples: Multiples | None = None) -> Fraction:
+class Rate(NamedTuple):
+    """A cost per unit; where it is not ``exact`` the true one is not above it."""
+
+    cost: Fraction
+    exact: bool
+
+
+def rate_of_dearest_due(blocks: Sequence[tuple[int, Fraction]], multiples: Multiples | None = None) -> Rate:
     """Cost per unit of running, whenever blocks (bound, cost) are due, the dearest of them.
 
     >>> rate_of_dearest_due([(2, Fraction(9)), (3, Fraction(14))])
-    Fraction(23, 3)
+    Rate(cost=Fraction(23, 3), exact=True)
     """
-    multiples = multiples or Multiples(bound for bound, _cost in blocks)
-    rate = Fraction(0)
-    dearer: list[int] = []
-    for bound, cost in sorted(blocks, key=lambda block: -block[1]):
-        rate += cost / bound * multiples.avoided(other // gcd(other, bound) for other in dearer)
-        dearer.append(bound)
-    return rate
+    try:
+        multiples = multiples or Multiples(bound for bound, _cost in blocks)
+        rate = Fraction(0)
+        dearer: list[int] = []
+        for bound, cost in sorted(blocks, key=lambda block: -block[1]):
+            rate += cost / bound * multiples.avoided(other // gcd(other, bound) for other in dearer)
+            dearer.append(bound)
+    except OutOfSteps:
+        return Rate(rate_of((cost, bound) for bound, cost in blocks), exact=False)
+    return Rate(rate, exact=True)
 
 
 class Multiples:
-    """Shares of the integers that avoid being multiples; for numbers made of the given ones' factors."""
+    """Shares of the integers that avoid being multiples; for numbers made of the given ones' factors.
 
-    def __init__(self, numbers: Iterable[int]) -> None:
-        self._base = coprime_base(numbers)
+    What is asked of one instance together takes at most ``effort``, then it is ``OutOfSteps``.
+    """
+
+    def __init__(self, numbers: Iterable[int], effort: Effort | None = None) -> None:
+        self._effort = effort or Effort()
+        self._numbers = tuple(numbers)
+        self._base: tuple[int, ...] = ()
         self._known: dict[tuple[int, ...], Fraction] = {}
 
     def avoided(self, numbers: Iterable[int]) -> Fraction:
@@ -58,14 +79,19 @@ class Multiples:
         Fraction(2, 3)
         """
         share = Fraction(1)
-        for part in _connected(_without_multiples(numbers)):
+        distinct = sorted(set(numbers))
+        kept = _without_multiples(distinct)
+        self._effort.spend(1 + len(distinct) * len(kept) // 8)
+        for part in _connected(kept):
             share *= 1 - Fraction(1, part[0]) if len(part) == 1 else self._avoided_together(part)
         return share
 
     def _avoided_together(self, part: tuple[int, ...]) -> Fraction:
         if part not in self._known:
+            self._base = self._base or coprime_base(self._numbers, self._effort)
             factor = max(self._base, key=lambda q: sum(number % q == 0 for number in part))
             powers = {number: _power(number, factor) for number in part}
+            self._effort.spend(len(self._base) * len(part) // 8)
             most = max(powers.values())
             share = Fraction(0)
             for exactly in range(most + 1):
@@ -76,10 +102,10 @@ class Multiples:
         return self._known[part]
 
 
-def coprime_base(numbers: Iterable[int]) -> tuple[int, ...]:
+def coprime_base(numbers: Iterable[int], effort: Effort) -> tuple[int, ...]:
     """Numbers above 1, pairwise without common factor, of whose powers each given number is a product.
 
-    >>> coprime_base([12, 18, 35])
+    >>> coprime_base([12, 18, 35], Effort())
     (2, 3, 35)
     """
     base: set[int] = set()
@@ -88,6 +114,7 @@ def coprime_base(numbers: Iterable[int]) -> tuple[int, ...]:
         number = waiting.pop()
         if number == 1 or number in base:
             continue
+        effort.spend(1 + len(base) // 8)
         for other in base:
             common = gcd(number, other)
             if common > 1:
@@ -99,9 +126,9 @@ def coprime_base(numbers: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(base))
 
 
-def _without_multiples(numbers: Iterable[int]) -> list[int]:
+def _without_multiples(ascending: Sequence[int]) -> list[int]:
     kept: list[int] = []
-    for number in sorted(set(numbers)):
+    for number in ascending:
         if all(number % other for other in kept):
             kept.append(number)
     return kept

@@ -16,13 +16,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from punctual.share.cadence.cheapest_cycle import MOST_PLATEAUS, CheapestCycle, cost_of_runs, runs_of_cycle
+from punctual.share.cadence.cheapest_cycle import CheapestCycle, cost_of_runs, runs_of_cycle
+from punctual.share.cadence.effort import Effort
 
 
 def fixed_cycle(
-    bounds: Sequence[int], costs: Sequence[Fraction], length: int, most_plateaus: int = MOST_PLATEAUS
-) -> CheapestCycle | None:
-    """The cheapest runs strictly inside a cycle whose ends are given, or None where it would take too long.
+    bounds: Sequence[int], costs: Sequence[Fraction], length: int, effort: Effort | None = None
+) -> CheapestCycle:
+    """The cheapest runs strictly inside a cycle whose ends are given; ``OutOfSteps`` where it would take too long.
 
     Something else runs every ``length`` units and answers every level. The runs lie in (0, length), and the rate is
     theirs alone. A cycle longer than the largest bound has runs of the dearest level in it, as any gap has of a level
@@ -30,7 +31,7 @@ def fixed_cycle(
 
     Parameters
     ----------
-    bounds, costs, most_plateaus
+    bounds, costs, effort
         As for :func:`cheapest_cycle`.
     length : int
         At least 1.
@@ -46,8 +47,6 @@ def fixed_cycle(
         return CheapestCycle(length, Fraction(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
     # What is given is one more level, of whatever cost above the others.
     above = 2 * costs[inside - 1] or Fraction(1)
-    runs = runs_of_cycle([*bounds[:inside], length], [*costs[:inside], above], length, most_plateaus)
-    if runs is None:
-        return None
+    runs = runs_of_cycle([*bounds[:inside], length], [*costs[:inside], above], length, effort or Effort())
     times, levels = runs[0][:-1], runs[1][:-1]
     return CheapestCycle(length, cost_of_runs(levels, costs) / length, times, levels)

@@ -8,21 +8,25 @@ never asks for a longer one: it names a bound of the class at which somebody dea
 
 Why it is fast enough: a query that another one with the same or a shorter bound outdoes in cost adds nothing under the
 methods that combine them, unless panes are finer because of it; so only those that head a stair of the combination
-rule, and those that refine panes, are planned without.
+rule, and those that refine panes, are planned without. All of these plans together take at most
+:data:`punctual.share.cadence.effort.MOST_COMPARED` steps; what is not known by then is None.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from punctual.clock import Micros
 from punctual.config import CadenceMethod
+from punctual.errors import PlanError
 from punctual.estimate.window_work import Operator, Rates
 from punctual.share.cadence import Group, unit_of
 from punctual.share.cadence.class_plan import ClassPlan, plan_class
 from punctual.share.cadence.class_plans import works_of
+from punctual.share.cadence.effort import MOST_COMPARED, STEPS_PER_MEMBER, Effort
 from punctual.share.cadence.groups import combined
 from punctual.share.classes import Member, SharingClass
 
@@ -49,13 +53,14 @@ class Ride:
     """A query among the others.
 
     ``rides_on`` is the dearest query whose executions answer it (None: only its own do); ``runs`` says whether it has
-    executions of its own; ``marginal`` is the share of the stream's work that would go with it.
+    executions of its own; ``marginal`` is the share of the stream's work that would go with it, None where that takes
+    too long to find.
     """
 
     query: str
     rides_on: str | None
     runs: bool
-    marginal: Fraction
+    marginal: Fraction | None
     suggestion: Suggestion | None
 
 
@@ -75,6 +80,7 @@ class Rides:
         self._method = method
         self._operator = operator
         self._rates = rates
+        self._total = Effort(MOST_COMPARED)
         self._stream_work: dict[str, Fraction] = {}
         for plan in plans:
             stream = plan.sharing.stream
@@ -82,47 +88,51 @@ class Rides:
 
     def all(self) -> list[Ride]:
         """The ride of every query, class after class."""
-        return [self._ride(plan, i) for plan in self._plans.values() for i in range(len(plan.sharing.members))]
+        everybody = [(plan, i) for plan in self._plans.values() for i in range(len(plan.sharing.members))]
+        heads = {identity: _stair_heads(plan) for identity, plan in self._plans.items()}
+        marginals = [self._marginal(plan, i, heads[plan.sharing.identity]) for plan, i in everybody]
+        return [self._ride(plan, i, marginal) for (plan, i), marginal in zip(everybody, marginals)]
 
-    def _ride(self, plan: ClassPlan, i: int) -> Ride:
+    def _ride(self, plan: ClassPlan, i: int, marginal: Fraction | None) -> Ride:
         members = plan.sharing.members
         answering = [plan.runs[place].member for place in plan.answered_by[i]]
         others = [member for member in answering if member != i]
         runs = i in answering
         rides_on = members[others[0]].query if others else None
-        marginal = self._marginal(plan, i)
-        suggestion = self._suggestion(plan, i) if marginal > 0 and not members[i].fixed else None
+        suggestion = self._suggestion(plan, i) if marginal and marginal > 0 and not members[i].fixed else None
         work = self._stream_work[plan.sharing.stream]
-        return Ride(members[i].query, rides_on, runs, marginal / work if work else Fraction(0), suggestion)
+        if marginal is not None:
+            marginal = marginal / work if work else Fraction(0)
+        return Ride(members[i].query, rides_on, runs, marginal, suggestion)
 
-    def _marginal(self, plan: ClassPlan, i: int) -> Fraction:
+    def _marginal(self, plan: ClassPlan, i: int, heads: frozenset[int]) -> Fraction | None:
         members = plan.sharing.members
         if plan.own_bounds and not any(work.shared for work in plan.works):
             return plan.works[i].own / members[i].bound  # its answers, and nobody runs otherwise without it
         # Under auto the others might keep their own bounds without it: looked for where that takes no time.
         quick = self._method != "auto" or len(members) > FEW_MEMBERS
-        if quick and plan.method in ABSORBING and not members[i].fixed and self._is_absorbed(plan, i):
+        absorbed = quick and plan.method in ABSORBING and not members[i].fixed and i not in heads
+        if absorbed and self._keeps_panes(plan, i):
             return Fraction(0)
-        rest = tuple(member for place, member in enumerate(members) if place != i)
-        return _rate(plan) - (self._rate_with(plan.sharing, rest) if rest else Fraction(0))
+        rest = tuple(member for index, member in enumerate(members) if index != i)
+        without = self._rate_with(plan.sharing, rest) if rest else Fraction(0)
+        return None if without is None or not plan.cost_is_exact else _rate(plan) - without
 
-    def _is_absorbed(self, plan: ClassPlan, i: int) -> bool:
-        """Whether the class would run at the same instants and on the same panes without the query."""
+    def _keeps_panes(self, plan: ClassPlan, i: int) -> bool:
+        """Whether the class would run on the same panes without the query."""
         members = plan.sharing.members
-        rest = [member for place, member in enumerate(members) if place != i]
+        rest = [member for index, member in enumerate(members) if index != i]
         if not rest or plan.works[i].own or unit_of(member.bound for member in rest) != plan.unit_us:
             return False
         residue = members[i].range_us % plan.unit_us
-        if residue and all(member.range_us % plan.unit_us != residue for member in rest):
-            return False  # panes are cut where its windows begin
-        groups = [Group(m.bound, level) for m, level in zip(members, plan.levels)]
-        return groups.count(groups[i]) > 1 or i not in {block.index for block in combined(groups)}
+        # Panes are cut where its windows begin, too.
+        return not residue or any(member.range_us % plan.unit_us == residue for member in rest)
 
     def _suggestion(self, plan: ClassPlan, i: int) -> Suggestion | None:
         """The shorter bound that saves most."""
         members = plan.sharing.members
         work = self._stream_work[plan.sharing.stream]
-        if not work or not any(one.shared for one in plan.works):
+        if not work or not plan.cost_is_exact or not any(one.shared for one in plan.works):
             return None
         dearer: dict[Micros, int] = {}
         for place, member in enumerate(members):
@@ -134,8 +144,11 @@ class Rides:
         shorter = {member.bound for member in members if member.bound < members[i].bound}
         best_one: Suggestion | None = None
         for bound in sorted(shorter, reverse=True)[:MOST_CANDIDATES]:
-            changed = tuple(replace(m, bound=bound) if place == i else m for place, m in enumerate(members))
-            saving = (_rate(plan) - self._rate_with(plan.sharing, changed)) / work
+            changed = tuple(replace(m, bound=bound) if index == i else m for index, m in enumerate(members))
+            other = self._rate_with(plan.sharing, changed)
+            if other is None:
+                continue
+            saving = (_rate(plan) - other) / work
             if saving >= WORTH_SAYING and (best_one is None or saving > best_one.saving):
                 host = dearer.get(bound)
                 if host is None:
@@ -143,13 +156,28 @@ class Rides:
                 best_one = Suggestion(bound, members[host].query, saving)
         return best_one
 
-    def _rate_with(self, sharing: SharingClass, members: tuple[Member, ...]) -> Fraction:
-        """What the class would cost per microsecond with these members, planned anew."""
+    def _rate_with(self, sharing: SharingClass, members: tuple[Member, ...]) -> Fraction | None:
+        """What the class would cost per microsecond with these members, planned anew; None if that takes too long."""
+        if not self._total.left:
+            return None
+        self._total.count(STEPS_PER_MEMBER * len(members))
         changed = replace(sharing, members=members)
         others = [p.sharing for p in self._plans.values() if p.sharing.unit == sharing.unit and p.sharing != sharing]
         together = works_of([changed, *others], self._operator, self._rates, own_bounds=False)[sharing.identity]
         alone = works_of([changed, *others], self._operator, self._rates, own_bounds=True)[sharing.identity]
-        return _rate(plan_class(changed, together, self._method, alone))
+        try:
+            other = plan_class(changed, together, self._method, alone, self._total)
+        except PlanError:
+            return None
+        return _rate(other) if other.cost_is_exact else None
+
+
+def _stair_heads(plan: ClassPlan) -> frozenset[int]:
+    """The members that others do not outdo, in bound or in cost; of equal ones none."""
+    groups = [Group(m.bound, level) for m, level in zip(plan.sharing.members, plan.levels)]
+    alike = Counter((group.bound, group.cost) for group in groups)
+    heads = (block.index for block in combined(groups))
+    return frozenset(i for i in heads if alike[groups[i].bound, groups[i].cost] == 1)
 
 
 def _rate(plan: ClassPlan) -> Fraction:
