@@ -12,7 +12,7 @@ from punctual.engine.isolate import find
 from punctual.engine.late import LateRows
 from punctual.engine.pace import Pace
 from punctual.engine.progress import Progress
-from punctual.kernel.window.lift import lift
+from punctual.kernel.panes.lift import lift
 from punctual.runtime.lower import rows_only
 from punctual.runtime.operators.reduce import Facts
 from punctual.schedule.due import BEGINNING

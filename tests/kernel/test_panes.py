@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import InternalError
-from punctual.kernel.window import panes as panes_module
-from punctual.kernel.window import selections, series
-from punctual.kernel.window.layout import covers, progressions_for
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
+from punctual.kernel.panes import panes as panes_module
+from punctual.kernel.panes import selections, series
+from punctual.kernel.panes.layout import covers, progressions_for
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
 
 TYPES = {
     "place": pa.string(), "lane": pa.int32(), "speed": pa.float64(), "load": pa.int64(), "label": pa.string(),

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from punctual.errors import Span
-from punctual.kernel.window.keys import encode, order, shard_of
-from punctual.kernel.window.synopsis import make
+from punctual.kernel.panes.keys import encode, order, shard_of
+from punctual.kernel.synopses.synopsis import make
 from punctual.plan.functions import FUNCTIONS, TOP
 from punctual.plan.query import Aggregate, Condition, Key, Order, Output, Period, Top, WindowQuery
 from punctual.runtime.backend import QueryTypes

@@ -19,7 +19,7 @@ import pytest
 from punctual.config import LONGEST_US, parse_options
 from punctual.errors import PlanError, ProgramErrors
 from punctual.explain.look import Look, look_at, plan_look
-from punctual.kernel.window.layout import panes_of, progressions_for
+from punctual.kernel.panes.layout import panes_of, progressions_for
 from punctual.share.cadence import METHODS, Group, cheapest_cycle, plan
 from punctual.share.cadence.class_plan import UPPER_BOUND
 from punctual.share.cadence.effort import MOST_COMPARED, MOST_RUNS, MOST_STEPS

@@ -24,7 +24,7 @@ from punctual.clock import SECOND, Micros, iso
 from punctual.engine.passes import Asked
 from punctual.engine.reduced import letter
 from punctual.engine.row_texts import row_text
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rows import SLACK
 from punctual.plan.query import WindowQuery

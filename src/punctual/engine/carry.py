@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from punctual.clock import Micros
-from punctual.kernel.window.layout import covers, progressions_for
+from punctual.kernel.panes.layout import covers, progressions_for
 from punctual.plan.query import Join
 from punctual.plan.shared import BandColumn, Reader, Unit, UnitSynopsis
 from punctual.schedule.due import BEGINNING

@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.kernel.window.lift import merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import merge
+from punctual.kernel.panes.spec import UnitSpec
 
 I64 = NDArray[np.int64]
 

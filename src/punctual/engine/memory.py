@@ -19,7 +19,7 @@ from punctual.engine.progress import Progress, joint
 from punctual.engine.reduced import late_key
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
-from punctual.kernel.window.panes import Answered, Panes
+from punctual.kernel.panes.panes import Answered, Panes
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.engine.places import Place
-from punctual.kernel.window import spec as kernel
-from punctual.kernel.window.keys import encode
-from punctual.kernel.window.keys import order as spark_order
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes import spec as kernel
+from punctual.kernel.panes.keys import encode
+from punctual.kernel.panes.keys import order as spark_order
+from punctual.kernel.panes.panes import Answered
 from punctual.plan.query import Comparison, WindowQuery
 from punctual.plan.shared import Conditions, Reader
 from punctual.ports.answers import FIELDS, GROUPS, STABLE, AnswerBlock

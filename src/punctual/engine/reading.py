@@ -16,7 +16,7 @@ from punctual.engine.progress import Progress
 from punctual.engine.reduced import Reduced, gather, letter
 from punctual.engine.standing import Standing
 from punctual.errors import RunError
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.runtime.backend import Backend, SliceWork, Tick
 from punctual.runtime.operators.reduce import OUTPUT

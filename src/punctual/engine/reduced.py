@@ -10,8 +10,8 @@ import orjson
 import pyarrow as pa
 
 from punctual.clock import iso
-from punctual.kernel.window.lift import merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import merge
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.runtime.operators.reduce import DEAD, FACTS, LATE, Facts, from_ipc, to_ipc
 
 Bytes: TypeAlias = bytes | pa.Buffer | str

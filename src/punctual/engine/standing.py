@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from punctual.catalog import Catalog
 from punctual.engine.cadences import Timing
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.query import Join, WindowQuery
 from punctual.plan.shared import SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes

@@ -12,7 +12,7 @@ from math import lcm
 import numpy as np
 
 from punctual.clock import Micros
-from punctual.kernel.window.layout import progressions_for
+from punctual.kernel.panes.layout import progressions_for
 
 MOST_EDGES = 20_000
 """Beyond so many candidate edges in a window the count is estimated from the density of edges."""

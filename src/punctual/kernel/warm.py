@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.kernel.cadence import plateaus, runs_inside
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.panes import Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.panes import Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.errors import PunctualError
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.runtime.lower import Branch

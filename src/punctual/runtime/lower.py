@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from punctual.kernel.window.distinct import precision_for
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.distinct import precision_for
 from punctual.plan.query import Join
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit, UnitSynopsis

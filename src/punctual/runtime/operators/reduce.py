@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.spec import UnitSpec
 
 CHUNK_ROWS = 1_000_000
 INLINE_BYTES = 4 << 20

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Reader, UnitSpec
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Reader, UnitSpec
 from punctual.runtime.operators.reduce import from_ipc, to_ipc, write_payload
 
 OUTPUT = pa.schema(
