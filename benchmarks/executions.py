@@ -34,8 +34,8 @@ from punctual.engine.memory import Memory
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime.backend import Backend
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
 Cut = Literal["one by one", "by instant", "not at all"]
 Batches = Sequence[Mapping[str, pa.Table]]

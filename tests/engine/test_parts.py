@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from punctual.engine.isolate import find
 from punctual.engine.late import LateRows
 from punctual.engine.progress import Progress
-from punctual.kernel.window.lift import lift
+from punctual.kernel.panes.lift import lift
 from punctual.runtime.lower import rows_only
 from punctual.schedule.due import BEGINNING
 from punctual.store.codec import decode, encode

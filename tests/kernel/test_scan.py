@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window import panes as panes_module
-from punctual.kernel.window import scan, series
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.lift import lift
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
-from punctual.kernel.window.synopsis import KINDS
+from punctual.kernel.panes import panes as panes_module
+from punctual.kernel.panes import scan, series
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.lift import lift
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.synopsis import KINDS
 from punctual.runtime.operators.shards import AnswerShards, ShardWork, Stored, answered_table
 from punctual.store.products import ShardAnswers, outputs, to_ipc
 

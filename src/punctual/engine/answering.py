@@ -14,7 +14,7 @@ from punctual.engine.isolate import reason
 from punctual.engine.kind_memories import KindMemories
 from punctual.engine.last_answers import LastAnswers
 from punctual.engine.memory import Memory
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.registry import kind_of

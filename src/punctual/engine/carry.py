@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from punctual.clock import Micros
-from punctual.kernel.window.layout import covers, progressions_for
+from punctual.kernel.panes.layout import covers, progressions_for
 from punctual.plan.shared import Reader, Unit, UnitSynopsis
 from punctual.schedule.due import BEGINNING
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from punctual.schedule.epochs import Epoch
+from punctual.schedule.cadence_plans import CadencePlan
 from punctual.schedule.levels import Decision
 from punctual.store.codec import encode
 from punctual.store.records import RecordLog
@@ -18,7 +18,7 @@ from punctual.store.sealed import typed
 class Decisions:
     """All that was decided: cadence plans, class by class and ascending, and settings of knobs."""
 
-    cadence: tuple[Epoch, ...] = ()
+    cadence: tuple[CadencePlan, ...] = ()
     levels: tuple[Decision, ...] = ()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from punctual.clock import Micros
 from punctual.engine.reduced import letter
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds import registry
 from punctual.kinds.job import Job
 from punctual.plan.relation import Stream

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.kernel.window.lift import merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import merge
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.schedule.late_counts import LateCounts
 
 

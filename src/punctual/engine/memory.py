@@ -13,7 +13,7 @@ from punctual.engine.late import LateRows
 from punctual.engine.progress import Progress, joint
 from punctual.engine.remote import RemotePanes, assemble
 from punctual.engine.standing import Standing, same_meaning
-from punctual.kernel.window.panes import Answered, Panes
+from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kinds.job import Job
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from punctual.clock import iso
 from punctual.errors import InternalError
-from punctual.kernel.window.lift import merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import merge
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import ORIGIN, ROW, TIME, WHY
 from punctual.store.letters import DeadLetter
 from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, outputs, to_ipc

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.kernel.window.keys import order as spark_order
-from punctual.kernel.window.panes import Answered
-from punctual.kernel.window.spec import Call, Reader, SynopsisSpec, UnitSpec
-from punctual.kernel.window.synopsis import make
+from punctual.kernel.panes.keys import order as spark_order
+from punctual.kernel.panes.panes import Answered
+from punctual.kernel.panes.spec import Call, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.synopsis import make
 from punctual.plan.functions import SYNOPSES
 from punctual.runtime.operators.shards import ShardWork, Stored
 from punctual.schedule.due import BEGINNING

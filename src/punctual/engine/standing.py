@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from punctual.catalog import Catalog
 from punctual.engine.cadences import Timing
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query

@@ -57,7 +57,7 @@ def read_status(directory: str) -> dict[str, Any]:
                 "method": epoch.method,
                 "why": epoch.why,
                 "since": None if epoch.handed_by is None else iso(epoch.since),
-                "queries": len(epoch.seats),
+                "queries": len(epoch.slots),
                 "runs": len(epoch.runs),
             }
             for several in Cadences(Journal(store.journal)).epochs.values()

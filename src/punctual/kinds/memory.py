@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from punctual.clock import Micros
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.plan.relation import Stream
 

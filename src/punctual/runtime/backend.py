@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.errors import PunctualError, Span
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table

@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from punctual.kernel.window.distinct import precision_for
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.distinct import precision_for
 from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream, quoted

@@ -65,7 +65,8 @@ class Run:
         if len(self.offsets) == 1:
             offset = self.offsets[0]
             first = offset + ((after - offset) // self.step + 1) * self.step
-            return np.arange(first, through + 1, self.step, dtype=np.int64)
+            # Not arange with a step: numpy counts its elements in doubles, which end at three centuries.
+            return first + self.step * np.arange(self.count(after, through))
         cycles = np.arange(after // self.step, through // self.step + 1, dtype=np.int64)
         found = (cycles[:, None] * self.step + np.array(self.offsets, np.int64)).ravel()
         return found[np.searchsorted(found, after, "right") : np.searchsorted(found, through, "right")]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rows import SLACK
 from punctual.kinds.job import Job

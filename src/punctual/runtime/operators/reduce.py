@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import MARK, ORIGIN, ROW, TIME, WHY
 from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, Product, output, to_ipc
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Reader, UnitSpec
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Reader, UnitSpec
 from punctual.runtime.operators.reduce import write_payload
 from punctual.store.products import MergedCells, Produced, ShardAnswers, from_ipc, output, to_ipc
 
