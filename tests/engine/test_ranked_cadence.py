@@ -117,7 +117,7 @@ def test_the_cost_of_a_published_plan_is_k() -> None:
 def test_auto_counts_executions_and_answers_too(pairs: list[tuple[int, int]], apart: bool) -> None:
     found = schedule(pairs, "auto")
     (plan,) = found.plans
-    assert plan.apart == apart
+    assert plan.own_bounds == apart
     # Own bounds, instant by instant: the largest k that is due, what an execution takes besides, and every answer.
     seconds = range(1, 1 + lcm(*(bound for _k, bound in pairs)) if apart and len(pairs) < 5 else 2000)
     due = [[k for k, bound in pairs if at % bound == 0] for at in seconds]

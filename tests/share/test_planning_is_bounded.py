@@ -20,10 +20,10 @@ from punctual.config import LONGEST_US, parse_options
 from punctual.errors import PlanError, ProgramErrors
 from punctual.explain.look import Look, look_at, plan_look
 from punctual.kernel.panes.layout import panes_of, progressions_for
+from punctual.kinds.program import compile_program
 from punctual.share.cadence import METHODS, Group, cheapest_cycle, plan
 from punctual.share.cadence.class_plan import UPPER_BOUND
 from punctual.share.cadence.effort import MOST_COMPARED, MOST_RUNS, MOST_STEPS
-from punctual.sql.program import compile_program
 
 STREAM = "CREATE STREAM s (t TIMESTAMP EVENT TIME, a INT, p DOUBLE PROBABILITY) FROM FEED;\n"
 FIVE_THOUSAND_YEARS = 5_000 * 365 * 86_400 * 10**6
