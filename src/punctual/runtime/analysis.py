@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     MapType,
+    NullType,
     SpatialType,
     StructType,
     UserDefinedType,
@@ -167,16 +168,24 @@ def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
 
 
 def _is_opaque(kind: DataType) -> bool:
-    """Whether a part of a type is one that Arrow carries as bytes of Spark's own, or not at all."""
+    """Whether a part of a type is one that Arrow carries as bytes of Spark's own, or not at all.
+
+    The elements of ``array()`` and ``map()`` have the type of NULL and are never NULL, which Arrow cannot say.
+    """
     match kind:
         case ArrayType():
-            return _is_opaque(kind.elementType)
+            return _is_opaque(kind.elementType) or _is_nothing(kind.elementType, kind.containsNull)
         case MapType():
-            return _is_opaque(kind.keyType) or _is_opaque(kind.valueType)
+            parts = ((kind.keyType, False), (kind.valueType, kind.valueContainsNull))
+            return any(_is_opaque(part) or _is_nothing(part, nullable) for part, nullable in parts)
         case StructType():
             return not kind.fields or any(_is_opaque(field.dataType) for field in kind.fields)
         case _:
             return isinstance(kind, VariantType | SpatialType | UserDefinedType)
+
+
+def _is_nothing(kind: DataType, nullable: bool) -> bool:
+    return isinstance(kind, NullType) and not nullable
 
 
 def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
