@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.engine.isolate import find
-from punctual.engine.late import LateRows
+from punctual.engine.late_rows import LateRows
 from punctual.engine.progress import Progress
 from punctual.kernel.panes.lift import lift
 from punctual.runtime.lower import rows_only

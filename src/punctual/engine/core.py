@@ -13,6 +13,7 @@ from typing import Any
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import AnsweredPass, Answering
+from punctual.engine.batch_products import Reduced
 from punctual.engine.delivery import Delivery
 from punctual.engine.held_batches import Applied, HeldBatches
 from punctual.engine.ingest import BatchResult, Ingest, Snapshot
@@ -21,9 +22,8 @@ from punctual.engine.kind_memories import KindMemories
 from punctual.engine.last_answers import in_order
 from punctual.engine.programs import Change, Programs
 from punctual.engine.progress import BatchRecord, Progress, added_letters, committed, end_of_input
-from punctual.engine.reduced import Reduced
+from punctual.engine.running_program import RunningProgram
 from punctual.engine.slice_arrivals import SliceArrivals, paced
-from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
 from punctual.errors import RunError
 from punctual.kinds.job import Job
@@ -89,7 +89,7 @@ class Core:
 
     # -- the program -----------------------------------------------------------------------------------
 
-    def accept(self, change: Change) -> Standing:
+    def accept(self, change: Change) -> RunningProgram:
         """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then."""
         self.programs.tables.declare(change.catalog.tables)
         planned = self.programs.plan(change, self.progress)
@@ -110,7 +110,7 @@ class Core:
         base = self.store.base()
         return ([base] if base is not None else []) + self.store.manifests()
 
-    def install(self, change: Change, running: Standing) -> Callable[[], None]:
+    def install(self, change: Change, running: RunningProgram) -> Callable[[], None]:
         """Make this the running program, between two batches; what is returned is for the holder's thread to do."""
         progress = {**dict.fromkeys(running.catalog.streams, Progress()), **self.progress}
         self.programs.adopt(running, change.options, progress)
@@ -128,7 +128,7 @@ class Core:
         text = f'query "{query}" was stopped: {fact}'
         return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")
 
-    def retime(self, rates: Any) -> Standing | None:
+    def retime(self, rates: Any) -> RunningProgram | None:
         """New instants for these costs; None where units have to change with them."""
         return self.programs.retime(rates, self.progress)
 
@@ -292,7 +292,7 @@ class Core:
             )
             for group in _by_query(groups)
         ]
-        return lambda: self._answering.answer(jobs, self.held.memory, running.timing)
+        return lambda: self._answering.answer(jobs, self.held.holders, running.timing)
 
     def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
@@ -300,13 +300,13 @@ class Core:
 
         def forget() -> None:
             work()
-            self._memories.forget(self.held.memory.oldest(self.held.progress))
+            self._memories.forget(self.held.holders.oldest(self.held.progress))
 
         return forget
 
     def export(self, batch: int) -> Callable[[], list[Produced]]:
         """All that is held, for a base."""
-        return lambda: self.held.memory.export(batch)
+        return lambda: self.held.holders.export(batch)
 
     # -- what comes back ---------------------------------------------------------------------------------
 

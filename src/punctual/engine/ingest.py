@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from punctual.clock import Clock
 from punctual.config import Options
 from punctual.engine.batch_job import BatchJob, Slices
+from punctual.engine.batch_products import Reduced, letter
 from punctual.engine.progress import BatchPlan, Progress
-from punctual.engine.reduced import Reduced, letter
-from punctual.engine.standing import Standing
+from punctual.engine.running_program import RunningProgram
 from punctual.engine.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
@@ -31,13 +31,13 @@ from punctual.store.store import Store
 class Snapshot:
     """What a batch is read with: as the engine stands when reading begins, and stands until the batch is committed."""
 
-    running: Standing
+    running: RunningProgram
     feeds: Mapping[str, Feed]
     progress: Mapping[str, Progress]
     options: Options
-    replan: Callable[[frozenset[str]], Standing]
+    replan: Callable[[frozenset[str]], RunningProgram]
     """The running program without these queries and with the tables as they are now."""
-    alone: Callable[[Query, Needs], Standing]
+    alone: Callable[[Query, Needs], RunningProgram]
     """A program of this query only, of which as much is read as these needs say."""
 
 
@@ -52,7 +52,7 @@ class BatchResult:
     planned: Mapping[str, Slice]
     arrivals: Mapping[str, Arrivals]
     reduced: Reduced
-    running: Standing
+    running: RunningProgram
     failed: tuple[tuple[str, str], ...] = ()
 
 

@@ -11,8 +11,8 @@ import msgspec
 from punctual.clock import iso
 from punctual.engine.cadences import Cadences
 from punctual.engine.journal import Journal
+from punctual.engine.program_state import ProgramState
 from punctual.engine.progress import BatchRecord, added_letters, committed
-from punctual.engine.state import ProgramState
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
 from punctual.schedule.due import BEGINNING

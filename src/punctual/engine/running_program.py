@@ -23,7 +23,7 @@ from punctual.store.products import Cells, Kept, LateCells
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunningProgram:
     """What runs.
 
     ``specs`` are the kernels' view of the plan's units, ``late`` that of late rows by stream; ``types`` are by query;
@@ -47,7 +47,7 @@ class Standing:
         late: dict[Kept, UnitSpec] = {LateCells(stream): spec for stream, spec in sorted(self.late.items())}
         return late | {Cells(self.unit_key(index)): spec for index, spec in enumerate(self.specs)}
 
-    def unit_place(self, index: int) -> str:
+    def unit_identity(self, index: int) -> str:
         """What the unit is, whatever its windows, cuts and synopses."""
         unit = self.plan.units[index]
         return f"{unit.identity}-{_meaning(unit, self.catalog)}"
@@ -73,7 +73,7 @@ def query_key(query: Query) -> str:
     return fingerprint(query)
 
 
-def stand(
+def plan_program(
     catalog: Catalog,
     types: Mapping[str, QueryTypes],
     tables: Mapping[str, pa.Table],
@@ -82,7 +82,7 @@ def stand(
     timed: Callable[[SharedPlan], Timing],
     stopped: frozenset[str] = frozenset(),
     needs: Callable[[Query], Needs] = needs_of,
-) -> Standing:
+) -> RunningProgram:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
 
     ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
@@ -107,4 +107,4 @@ def stand(
         for name, units in by_stream.items()
         if units
     }
-    return Standing(catalog, plan, types, reads, tuple(specs[key] for key in keys), late, timing)
+    return RunningProgram(catalog, plan, types, reads, tuple(specs[key] for key in keys), late, timing)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from punctual.clock import Micros
-from punctual.engine.late import LateRows
+from punctual.engine.late_rows import LateRows
 from punctual.engine.progress import Progress, joint
-from punctual.engine.remote import RemotePanes, assemble
-from punctual.engine.standing import Standing, same_meaning
+from punctual.engine.remote_panes import RemotePanes, assemble
+from punctual.engine.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kinds.job import Job
 from punctual.plan.functions import SYNOPSES
@@ -34,7 +34,7 @@ LARGE_BATCH = 32 << 20
 it takes many times as much."""
 
 
-class Memory:
+class Holders:
     """Cells by unit, and counts of late rows by stream.
 
     ``crowded`` are the keys of units that were found to have too many cells for the driver; ``scan`` is as in `Panes`;
@@ -43,17 +43,17 @@ class Memory:
     """
 
     def __init__(
-        self, standing: Standing, store: Store, backend: Backend, placement: str,
-        crowded: frozenset[str], scan: bool, elapsed: Callable[[], Micros], former: Memory | None = None,
+        self, running: RunningProgram, store: Store, backend: Backend, placement: str,
+        crowded: frozenset[str], scan: bool, elapsed: Callable[[], Micros], former: Holders | None = None,
     ) -> None:  # fmt: skip
-        self.running = self._standing = standing
+        self.running = running
         self._store = store
         self._backend = backend
         self._placement = placement
         self.crowded = crowded
         self.scan = scan
         self._elapsed = elapsed
-        self._keys = {standing.unit_key(index): index for index in range(len(standing.specs))}
+        self._keys = {running.unit_key(index): index for index in range(len(running.specs))}
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
         self._remote: dict[int, RemotePanes] = {}
@@ -61,17 +61,17 @@ class Memory:
         self._loading: set[int] = set()
         for key, index in self._keys.items():
             if placement == "cluster" or (placement == "auto" and key in crowded):
-                self._remote[index] = RemotePanes(standing.specs[index])
+                self._remote[index] = RemotePanes(running.specs[index])
                 self._loading.add(index)
             elif key in known:
                 self._panes[index] = known[key]
             else:
-                self._panes[index] = Panes(standing.specs[index], shards, scan)
+                self._panes[index] = Panes(running.specs[index], shards, scan)
                 self._loading.add(index)
         late: dict[str, LateRows] = former._late if former is not None else {}
-        kept = {name for name, spec in standing.late.items() if name in late and late[name].spec == spec}
+        kept = {name for name, spec in running.late.items() if name in late and late[name].spec == spec}
         self._late: dict[str, LateRows] = {
-            name: late[name] if name in kept else LateRows(spec) for name, spec in standing.late.items()
+            name: late[name] if name in kept else LateRows(spec) for name, spec in running.late.items()
         }
         self._loading_late = set(self._late) - kept
 
@@ -84,7 +84,7 @@ class Memory:
     @property
     def streams(self) -> Mapping[str, Stream]:
         """The streams whose rows it holds, by name in lower case."""
-        return self._standing.catalog.streams
+        return self.running.catalog.streams
 
     def add(self, section: Section, units: Mapping[str, Unit]) -> None:
         """The cells of a committed section; ``units`` tells what older keys stand for."""
@@ -123,13 +123,13 @@ class Memory:
             return []
         return [
             place
-            for place, unit in enumerate(self._standing.plan.units)
-            if unit.identity == old.identity and same_meaning(key, self._standing.unit_key(place))
+            for place, unit in enumerate(self.running.plan.units)
+            if unit.identity == old.identity and same_meaning(key, self.running.unit_key(place))
         ]
 
     def seal(self, progress: Mapping[str, Progress]) -> None:
         """No row at or before a stream's completeness will count any more."""
-        for index, unit in enumerate(self._standing.plan.units):
+        for index, unit in enumerate(self.running.plan.units):
             through = joint(progress, unit.streams).through
             if index in self._remote:
                 self._remote[index].through = through
@@ -172,11 +172,11 @@ class Memory:
         ``open_from`` says, by query, after which instant its open windows begin.
         """
         opened: dict[int, Micros] = {}
-        for reader in self._standing.plan.readers if open_from else ():
+        for reader in self.running.plan.readers if open_from else ():
             start = open_from.get(reader.query.name)
             if start is not None:
                 opened[reader.unit] = min(opened.get(reader.unit, start), start)
-        for index, unit in enumerate(self._standing.plan.units):
+        for index, unit in enumerate(self.running.plan.units):
             before = self.horizon(unit, joint(progress, unit.streams))
             before = min(before, opened.get(index, before))
             if index in self._remote:
@@ -184,12 +184,12 @@ class Memory:
             else:
                 self._panes[index].drop(before)
         for stream, late in self._late.items():
-            units = [unit for unit in self._standing.plan.units if stream in (s.lower() for s in unit.streams)]
+            units = [unit for unit in self.running.plan.units if stream in (s.lower() for s in unit.streams)]
             late.drop(min(self.horizon(unit, joint(progress, unit.streams)) for unit in units))
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""
-        units = self._standing.plan.units
+        units = self.running.plan.units
         return min((self.horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
 
     @staticmethod
@@ -205,7 +205,7 @@ class Memory:
         for index, panes in self._panes.items():
             cells = panes.export()
             if cells.num_rows:
-                found.append(Produced(Cells(self._standing.unit_key(index)), cells.num_rows, to_ipc(cells)))
+                found.append(Produced(Cells(self.running.unit_key(index)), cells.num_rows, to_ipc(cells)))
         for stream, late in self._late.items():
             counts = late.export()
             if counts is not None:
@@ -217,13 +217,13 @@ class Memory:
             units = list(self._remote)
             for merged in outputs(output):
                 assert isinstance(merged.product, MergedCells)
-                name = self._standing.unit_key(units[merged.product.work])
+                name = self.running.unit_key(units[merged.product.work])
                 found.append(Produced(Cells(name), merged.rows, merged.data))
         return found
 
     def crowding(self) -> frozenset[str]:
         """Keys of units that have too many cells for the driver, or cells that are too large."""
-        return self.crowded | {self._standing.unit_key(i) for i in self._panes if self._is_full(i)}
+        return self.crowded | {self.running.unit_key(i) for i in self._panes if self._is_full(i)}
 
     def too_large(self, manifest: Manifest) -> frozenset[str]:
         """Keys of units on the driver whose part of a batch is too much for it."""
@@ -240,7 +240,7 @@ class Memory:
 
     def _grows(self, index: int) -> bool:
         """Whether a unit's cells grow with the rows in them."""
-        return any(SYNOPSES[synopsis.kind].grows for synopsis in self._standing.plan.units[index].synopses)
+        return any(SYNOPSES[synopsis.kind].grows for synopsis in self.running.plan.units[index].synopses)
 
     @property
     def in_shards(self) -> bool:
