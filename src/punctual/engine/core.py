@@ -27,6 +27,7 @@ from punctual.engine.slice_arrivals import SliceArrivals, paced
 from punctual.engine.tables import Tables
 from punctual.errors import RunError
 from punctual.kinds.job import Job
+from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
 from punctual.ports.feeds.slices import Slice
@@ -44,17 +45,22 @@ from punctual.store.products import Produced
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
+UNWRITABLE = "cast its columns to types that answers can have, for example: CAST(... AS STRING)"
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted."""
+    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted.
+
+    ``lag_us`` is how long the oldest of its rows waited to be read.
+    """
 
     batch: int
     reaches: Mapping[str, Reach]
     spoke: frozenset[str]
     arrivals: Mapping[str, Arrivals] | None
     rows: int
+    lag_us: Micros = 0
 
 
 class Core:
@@ -204,7 +210,8 @@ class Core:
             if lost.row is None:  # a whole file; rows were counted where they were read
                 after[lost.stream] = replace(after[lost.stream], dead=after[lost.stream].dead + 1)
         before = self.progress
-        self._write(result.batch, result.planned, after, result.reduced)
+        lag = self._lag(result, pace)
+        self._write(result.batch, result.planned, after, result.reduced, lag)
         for name, planned in result.planned.items():
             self.sources.feeds[name].taken(planned)
             for path, why in self.sources.feeds[name].finish(planned):
@@ -216,7 +223,19 @@ class Core:
             frozenset(name for name, one in facts.items() if one.accepted),
             self._arrived(through, result, pace),
             sum(one.accepted for one in facts.values()),
+            max(lag.values(), default=0),
         )
+
+    def _lag(self, result: BatchResult, pace: Pace | None) -> dict[str, Micros]:
+        """By stream, how long the oldest rows of a batch waited; in a paced replay how far behind it is."""
+        if not self._timed:
+            return {}
+        now = self._clock.now()
+        oldest = {name: arrivals.oldest for name, arrivals in result.arrivals.items()}
+        if pace is not None:
+            greatest = {name: facts.greatest for name, facts in result.reduced.facts.items()}
+            oldest = {name: None if top is None else pace.time_of(top) for name, top in greatest.items()}
+        return {name: max(0, now - at) for name, at in oldest.items() if at is not None}
 
     def complete(self, through: Mapping[str, Micros], *, ended: bool) -> Committed | None:
         """Commit that streams are complete without new rows (idle, end of input); None where nothing changes."""
@@ -227,7 +246,7 @@ class Core:
             return None
         before = {name: p.through for name, p in self.progress.items()}
         batch = self.store.next_batch()
-        self._write(batch, {}, after, Reduced())
+        self._write(batch, {}, after, Reduced(), {})
         return Committed(batch, self.reaches(), frozenset(), self._at_once(before, after, self._clock.now()), 0)
 
     def end_of_input(self) -> dict[str, Micros]:
@@ -236,9 +255,15 @@ class Core:
         return end_of_input(self.progress, {query.streams for query in queries})
 
     def _write(
-        self, batch: int, slices: Mapping[str, Slice], after: dict[str, Progress], reduced: Reduced
+        self,
+        batch: int,
+        slices: Mapping[str, Slice],
+        after: dict[str, Progress],
+        reduced: Reduced,
+        lag_us: Mapping[str, Micros],
     ) -> None:
-        manifest = self.store.commit(batch, self._record(after, slices), reduced.sections, reduced.letters)
+        record = replace(self._record(after, slices), lag_us=lag_us)
+        manifest = self.store.commit(batch, record, reduced.sections, reduced.letters)
         self._unapplied[batch] = (manifest, after)
         self.progress = after
 
@@ -310,13 +335,22 @@ class Core:
 
     # -- what comes back ---------------------------------------------------------------------------------
 
-    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> int:
-        """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them."""
+    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> tuple[int, tuple[tuple[str, str], ...]]:
+        """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them.
+
+        How many answers there are, and the queries whose answers cannot be written, with the reason: no query's answers
+        stop another's.
+        """
         running = self.programs.contracts()
         blocks = [block for block in found.blocks if block.query in running]
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
-        return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0
+        try:
+            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, ()
+        except CannotEncode as refused:
+            blocks = [block for block in blocks if block.query not in refused.reasons]
+            failed = [(query, self.explain_stop(query, why, UNWRITABLE)) for query, why in refused.reasons.items()]
+            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, tuple(failed)
 
     def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""

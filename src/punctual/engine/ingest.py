@@ -18,7 +18,7 @@ from punctual.engine.running_program import RunningProgram
 from punctual.engine.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
-from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.feed import Backlog, Feed
 from punctual.ports.feeds.releases import Arrivals
 from punctual.ports.feeds.slices import Slice
 from punctual.ports.feeds.sources import Sources
@@ -74,6 +74,8 @@ class Ingest:
         self._clock = clock
         self._report = report
         self._sources = sources
+        self.waiting: Mapping[str, Backlog] = {}
+        """What waited to be read by stream, when somebody looked last."""
         self._left = False
 
     def leave(self) -> None:
@@ -82,7 +84,7 @@ class Ingest:
 
     def look(self) -> None:
         """See what has arrived; from any thread."""
-        self._sources.look(self._clock.now())
+        self.waiting = self._sources.look(self._clock.now())
 
     def read(self, now: Snapshot, limit: int | None) -> BatchResult | None:
         """The next batch; None when there is nothing to read.
@@ -135,6 +137,6 @@ class Ingest:
 
     def _plan(self, now: Snapshot, limit: int | None) -> BatchPlan | None:
         wall = self._clock.now()
-        self._sources.look(wall)
+        self.waiting = self._sources.look(wall)
         slices = self._sources.plan(limit)
         return BatchPlan(slices, wall + now.options.max_ahead_us) if slices else None

@@ -64,11 +64,15 @@ ALIVE_US: Micros = SECOND // 5
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What was done: the last batch, rows that were accepted, answers that were given."""
+    """What was done: the last batch, rows that were accepted, answers that were given.
+
+    ``lag_us`` is how long the oldest rows of the batch waited to be read.
+    """
 
     batch: int
     rows: int
     answers: int
+    lag_us: Micros = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +114,11 @@ class Loop:
         self._wake: Micros | None = None
         self._settled = self._finished = False
         self._under_way = 0
+        self._driven = False
+        self.began = threading.Event()
+        """Whether it was ever run."""
         self._batch, self._rows, self._answers = -1, 0, 0
+        self.lag_us: Micros = 0
 
     # -- who runs it -----------------------------------------------------------------------------------
 
@@ -139,7 +147,9 @@ class Loop:
         """Have something done by the loop, from another thread; what it gives, or raises."""
         one = Call(what)
         self._crew.inbox.put(one)
-        one.done.wait()
+        while not one.done.wait(0.1):
+            if not self._driven:
+                raise RunError("run.ended", "the engine has ended", hint="see what wait() raises, then open it again")
         if one.problem is not None:
             raise one.problem
         return one.result
@@ -185,9 +195,14 @@ class Loop:
     def _drive(self, event: Event, mode: Mode) -> None:
         self.state = replace(self.state, rules=replace(self.state.rules, mode=mode))
         self._settled = self._finished = False
-        self._send(event)
-        while self._under_way or not (self._finished or (mode == "stepped" and self._settled)):
-            self._take(self._receive())
+        self._driven = True
+        self.began.set()
+        try:
+            self._send(event)
+            while self._under_way or not (self._finished or (mode == "stepped" and self._settled)):
+                self._take(self._receive())
+        finally:
+            self._driven = False
 
     def _receive(self) -> Any:
         """The next message, or None when the timer fires first."""
@@ -296,7 +311,8 @@ class Loop:
             self._send(TimerFired(self._now()))
             return
         self._batch, self._rows = found.batch, self._rows + found.rows
-        self.progress(Settled(found.batch, found.rows, self._answers))
+        self.lag_us = found.lag_us
+        self.progress(Settled(found.batch, found.rows, self._answers, found.lag_us))
         self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
         self.core.delivery.checkpoint()
         self._activate()
@@ -309,13 +325,14 @@ class Loop:
         newest = max(group.batch for group in groups)
 
         def answered(found: AnsweredPass) -> None:
-            self._answers += self.core.deliver(found, command.closed_before, newest)
+            count, unwritten = self.core.deliver(found, command.closed_before, newest)
+            self._answers += count
             self.core.delivery.checkpoint()
-            failed = frozenset(name for name, _why in found.failed)
+            failed = found.failed + unwritten
             took = self._clock.monotonic() - began
-            if found.failed:
-                self._stop(found.failed)
-            self._send(PassAnswered(self._now(), took, failed, found.costs))
+            if failed:
+                self._stop(failed)
+            self._send(PassAnswered(self._now(), took, frozenset(name for name, _why in failed), found.costs))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)
 
