@@ -30,12 +30,16 @@ PATIENCE = 1
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count."""
+    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count.
+
+    ``paced`` says that parts are released by their event times.
+    """
 
     batch: int
     slices: Mapping[str, Slice | None]
     earliest: Micros
     horizon: Micros
+    paced: bool = False
 
     def without(self, files: Sequence[tuple[str, str, str]]) -> Slices:
         """The same without those files (stream, path, reason)."""
@@ -97,7 +101,7 @@ class BatchJob:
                 complete_through=self.progress[name].through,
                 earliest=work.earliest,
                 horizon=work.horizon,
-                tops=self.feeds[name].arrivals(planned).differ,
+                tops=self.feeds[name].arrivals(planned).differ or (work.paced and len(planned.parts) > 1),
             )
             for name, planned in work.slices.items()
             if planned is not None

@@ -71,7 +71,15 @@ class Core:
     """
 
     def __init__(
-        self, backend: Backend, store: Store, options: Options, clock: Clock, *, timed: bool, report: Report
+        self,
+        backend: Backend,
+        store: Store,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        *,
+        timed: bool,
+        paced: bool = False,
     ) -> None:
         self.backend = backend
         self.store = store
@@ -89,6 +97,7 @@ class Core:
         self.ingest = Ingest(backend, store, tables, self.sources, clock, report)
         self._clock = clock
         self._timed = timed
+        self._paced = paced
         self._report = report
         self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
         self._started = clock.now()
@@ -158,7 +167,7 @@ class Core:
         """
         queries = self.programs.running.catalog.queries.values()
         closed, answered = self.delivery.open([query.name for query in queries], in_order(queries))
-        contracts = list(self.programs.contracts().values())
+        contracts = self.programs.contracts.values()
         base = self.store.base()
         released: dict[str, Micros] = {}
         releases: list[Release] = []
@@ -175,7 +184,7 @@ class Core:
         self.held.drop({})()
         return State(
             rules,
-            self.programs.contracts(),
+            self.programs.contracts,
             self.watermarks,
             self.reaches(),
             released,
@@ -196,6 +205,7 @@ class Core:
             dict(self.sources.feeds),
             progress,
             programs.options,
+            self._paced,
             lambda left_out: programs.plan(change, progress, left_out),
             programs.alone,
         )
@@ -301,8 +311,7 @@ class Core:
 
     def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held."""
-        running, state = self.programs.running, self.programs.state
-        readers = {reader.query.name: reader for reader in running.plan.readers}
+        running, state, readers = self.programs.running, self.programs.state, self.programs.readers
         jobs = [
             Job(
                 readers[group.query],
@@ -341,8 +350,7 @@ class Core:
         How many answers there are, and the queries whose answers cannot be written, with the reason: no query's answers
         stop another's.
         """
-        running = self.programs.contracts()
-        blocks = [block for block in found.blocks if block.query in running]
+        blocks = [block for block in found.blocks if block.query in self.programs.readers]
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
         try:

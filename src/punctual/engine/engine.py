@@ -228,8 +228,8 @@ class Engine(Lifecycle):
 
     def _recovered(self, store: Store, backend: Backend) -> Loop:
         options = parse_options({**self._catalog.options, **self._options})
-        timed = self._live or self._speed is not None
-        core = Core(backend, store, options, self._clock, timed=timed, report=self._report)
+        paced = self._speed is not None
+        core = Core(backend, store, options, self._clock, self._report, timed=self._live or paced, paced=paced)
         core.delivery.listeners += self._listeners
         core.delivery.sinks |= self._all_sinks
         running = set(map(id, self._catalog.queries.values()))

@@ -35,6 +35,7 @@ class Snapshot:
     feeds: Mapping[str, Feed]
     progress: Mapping[str, Progress]
     options: Options
+    paced: bool
     replan: Callable[[frozenset[str]], RunningProgram]
     """The running program without these queries and with the tables as they are now."""
     alone: Callable[[Query, Needs], RunningProgram]
@@ -108,7 +109,7 @@ class Ingest:
         for name, whole in planned.items():
             slices[name], lost = now.feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, now.options.earliest, plan.horizon)
+        work = Slices(batch, slices, now.options.earliest, plan.horizon, now.paced)
         job = BatchJob(
             self._backend, self._store, now.feeds, self._tables.content, now.progress, now.replan, now.alone
         )

@@ -380,7 +380,7 @@ class Loop:
 
     def _program_changed(self) -> None:
         programs = self.core.programs
-        self._send(ProgramChanged(self._now(), programs.contracts(), self.core.watermarks, programs.rates))
+        self._send(ProgramChanged(self._now(), programs.contracts, self.core.watermarks, programs.rates))
 
 
 def _jvm_died() -> RunError:

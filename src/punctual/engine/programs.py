@@ -52,6 +52,11 @@ class Programs:
         self._report = report
         self._running: RunningProgram | None = None
         self._measured: dict[str, Rates] = {}
+        self.readers: Mapping[str, Reader] = {}
+        """The queries that run, by name."""
+        self.contracts: Mapping[str, Contract] = {}
+        """What the scheduler knows of them."""
+        self._parts: dict[str, tuple[object, ...]] = {}
 
     @property
     def running(self) -> RunningProgram:
@@ -96,6 +101,7 @@ class Programs:
             return None
         self.cadences.adopt(timing)
         self._running = replace(self.running, timing=timing)
+        self._changed()
         return self._running
 
     def current(self) -> Change:
@@ -116,6 +122,7 @@ class Programs:
         program = registered(running, self.state, progress)
         if self.state.number == 0 or program != self.state:
             self._save(replace(program, number=self.state.number + 1))
+        self._changed()
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
@@ -135,6 +142,7 @@ class Programs:
             self._report(why)
         if new:
             self._save(program)
+            self._changed()
 
     def forget_units(self) -> None:
         """Units that no longer have cells in the store."""
@@ -147,11 +155,18 @@ class Programs:
         self.state = program
         self._store.save_program(program.number, program)
 
-    def contracts(self) -> dict[str, Contract]:
-        """What the scheduler knows of the queries that run."""
+    def _changed(self) -> None:
+        """What is looked up with every pass is made once for every change, and only for what changed."""
         stopped = self.stopped()
-        readers = [reader for reader in self.running.plan.readers if reader.query.name not in stopped]
-        return {reader.query.name: self._contract(reader) for reader in readers}
+        self.readers = {one.query.name: one for one in self.running.plan.readers if one.query.name not in stopped}
+        timing, former, self._parts = self.running.timing, self._parts, {}
+        contracts: dict[str, Contract] = {}
+        for name, reader in self.readers.items():
+            parts = (reader, timing.tables[name], timing.works[name], timing.classes[name], self.state.queries[name])
+            same = name in former and all(one is other for one, other in zip(former[name], parts))
+            contracts[name] = self.contracts[name] if same else self._contract(reader)
+            self._parts[name] = parts
+        self.contracts = contracts
 
     def _contract(self, reader: Reader) -> Contract:
         query, timing = reader.query, self.running.timing
