@@ -24,6 +24,7 @@ from punctual.config import Options, parse_options
 from punctual.engine.core import Core, Settled
 from punctual.engine.loop import Loop
 from punctual.errors import BindError, FeedError, ProgramErrors, PunctualError, RunError
+from punctual.own_names import is_printable
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
@@ -199,6 +200,9 @@ class Engine:
         with self._mutex:
             self._raise_problem()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
+            for given in (name, *(column.name for column in columns)):
+                if not is_printable(given):
+                    raise BindError("parse.bad-name", f"the name {given!r} has control characters")
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
             keys = (key,) if key is not None else ()

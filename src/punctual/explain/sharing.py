@@ -14,6 +14,7 @@ from punctual.estimate.panes import panes_in_window
 from punctual.estimate.ranking_reach import SPARED, mass_read
 from punctual.explain.columns import count, line
 from punctual.explain.schedule import Schedule
+from punctual.own_names import shown
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Comparison, Period
 from punctual.plan.relation import Stream
@@ -230,4 +231,4 @@ def _comparison(comparison: Comparison) -> str:
 
 
 def _plain(expression: str) -> str:
-    return expression.replace("`", "")
+    return shown(expression).replace("`", "")
