@@ -19,6 +19,25 @@ def own_sql(name: str) -> str:
     return f"`{MARK}{name}`"
 
 
+def joined_column(alias: str, column: str) -> str:
+    """The column of a joined table in the enriched row.
+
+    >>> shown(joined_column("lanes", "name"))
+    'lanes.name'
+    """
+    return f"{alias}{MARK}.{column}"
+
+
+def joined_flag(alias: str) -> str:
+    """The column of the enriched row that is true where a row of the joined table was found."""
+    return f"{alias}{MARK}."
+
+
+def shown(text: str) -> str:
+    """SQL as people read it: names of ours look like others."""
+    return text.replace(MARK, "")
+
+
 def is_printable(name: str) -> bool:
     """Whether a program may use the name: one without control characters.
 

@@ -19,6 +19,7 @@ from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequ
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import Reduce
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.tick import joined_table
 from punctual.store.products import OUTPUT
 from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
@@ -76,9 +77,7 @@ class InProcess:
 
     def _view(self, join: Join, table: pa.Table) -> str:
         name = f"_table_{join.alias}"
-        columns = [*(f"{join.alias}.{column}" for column in table.column_names), f"{join.alias}."]
-        flag = pa.array(np.ones(table.num_rows, bool))
-        self._duck.register(name, pa.Table.from_arrays([*table.columns, flag], names=columns))
+        self._duck.register(name, joined_table(join, table))
         return name
 
     def shards(self, operator: AnswerShards) -> pa.Table:

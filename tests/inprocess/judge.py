@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
+from punctual.own_names import joined_column
 from punctual.plan.aggregates import Aggregate
-from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.relation import Declared, Stream, Table, quoted
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
 from tests.reference.duck import duck_text, types_of
@@ -50,7 +51,7 @@ def _types(
         meanings = ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in MEANINGS.items())
         rows = f"SELECT *, {meanings} FROM ({rows}) AS united"
     for number, (join, joined) in enumerate(zip(request.rows.joins, tables)):
-        table = _frame(joined, f"{join.alias}.")
+        table = _frame(joined, joined_column(join.alias, ""))
         rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({table}) AS j{number}"
     keys = _described(connection, [key.row for key in request.rows.keys], rows)
     written = [a.argument for a in request.aggregates if a.argument is not None]
@@ -72,9 +73,11 @@ def _types(
 
 def _frame(relation: Stream | Table, prefix: str) -> str:
     """An empty relation in Spark SQL, its columns named with a prefix."""
-    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{prefix}{c.name}`" for c in relation.columns if c.derived is None)
+    plain = ", ".join(
+        f"CAST(NULL AS {c.type}) AS {quoted(prefix + c.name)}" for c in relation.columns if c.derived is None
+    )
     derived = "".join(
-        f", CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in relation.columns if c.derived is not None
+        f", CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in relation.columns if c.derived is not None
     )
     return f"SELECT *{derived} FROM (SELECT {plain}) AS empty"
 

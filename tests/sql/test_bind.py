@@ -25,7 +25,7 @@ def test_a_query_with_everything() -> None:
         "GROUP BY lane, lanes.name, upper(lanes.city) HAVING mean > 3 AND count(*) > 1 "
         f"ORDER BY mean DESC, 1, others NULLS LAST LIMIT 5 {PERIOD}"
     )
-    assert [key.row for key in body_of(bound).rows.keys] == ["`lane`", "`lanes.name`", "upper(`lanes.city`)"]
+    assert [key.row for key in body_of(bound).rows.keys] == ["`lane`", "`lanes\x1f.name`", "upper(`lanes\x1f.city`)"]
     assert [(o.name, o.expression, o.reference) for o in bound.outputs] == [
         ("lane", "`k0`", "k0"), ("name", "`k1`", "k1"), ("mean", "`a0`", "a0"), ("others", "`a1` - 1", None),
         ("upper(lanes.city) || '!'", "`k2` || '!'", None),
@@ -143,16 +143,16 @@ def test_names_in_having_and_order_follow_spark() -> None:
     (f"{FROM} JOIN lanes l ON s.lane = l.id", [("lanes", "l", "inner", (("`lane`", "id"),))], ()),
     (f"{FROM} LEFT OUTER JOIN lanes ON id = lane + 1", [("lanes", "lanes", "left", (("`lane` + 1", "id"),))], ()),
     (f"{FROM} JOIN lanes ON lane = id AND name <> city", [("lanes", "lanes", "inner", (("`lane`", "id"),))],
-     ("`lanes.name` <> `lanes.city`",)),
+     ("`lanes\x1f.name` <> `lanes\x1f.city`",)),
     (f"{FROM}, cities c, lanes l WHERE l.city = c.city AND lane = l.id",
-     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
+     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l\x1f.city`", "city"),))], ()),
     (f"{FROM} LEFT JOIN lanes l ON lane = id LEFT JOIN cities c ON l.city = c.city WHERE c.country = c.city",
-     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "left", (("`l.city`", "city"),))],
-     ("`c.country` = `c.city`",)),
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "left", (("`l\x1f.city`", "city"),))],
+     ("`c\x1f.country` = `c\x1f.city`",)),
     (f"{FROM} LEFT JOIN lanes l ON lane = id JOIN cities c ON l.city = c.city",
-     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l\x1f.city`", "city"),))], ()),
     (f"{FROM} LEFT JOIN lanes l ON lane = id WHERE l.id = s.big",
-     [("lanes", "l", "left", (("`lane`", "id"),))], ("`l.id` = `big`",)),
+     [("lanes", "l", "left", (("`lane`", "id"),))], ("`l\x1f.id` = `big`",)),
     (f"{FROM}, lanes l WHERE lane = id AND upper(sensor) = l.name",
      [("lanes", "l", "inner", (("`lane`", "id"), ("upper(`sensor`)", "name")))], ()),
     ("FROM lanes, speed [NOW] WHERE lanes.id = lane", [("lanes", "lanes", "inner", (("`lane`", "id"),))], ()),

@@ -26,6 +26,7 @@ from punctual.engine.status import read_status
 from punctual.errors import BindError, FeedError, ProgramErrors
 from punctual.kinds.program import compile_program, typecheck
 from punctual.kinds.registry import kind_of
+from punctual.own_names import is_printable
 from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
@@ -190,6 +191,9 @@ class Engine(Lifecycle):
         with self._mutex:
             self._raise_problem()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
+            for given in (name, *(column.name for column in columns)):
+                if not is_printable(given):
+                    raise BindError("parse.bad-name", f"the name {given!r} has control characters")
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
             keys = (key,) if key is not None else ()

@@ -16,6 +16,7 @@ from punctual.explain.schedule import Schedule
 from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
 from punctual.kinds.registry import kind_of
+from punctual.own_names import shown
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Period
 from punctual.plan.relation import Stream
@@ -211,4 +212,4 @@ def _synopses(plan: SharedPlan, unit: int) -> list[str]:
 
 
 def _plain(expression: str) -> str:
-    return expression.replace("`", "")
+    return shown(expression).replace("`", "")

@@ -78,4 +78,4 @@ def type_name(kind: pa.DataType) -> str:
 
 def as_written(row: str) -> str:
     """A row expression as its author would write it."""
-    return row.replace("`", "")
+    return shown(row).replace("`", "")

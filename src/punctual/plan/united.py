@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from punctual.own_names import own_sql
 from punctual.plan.relation import Column, Stream, find_column, quoted
 
-PROBABILITY, RULE, KEY, STREAM, ROW = "`<probability>`", "`<rule>`", "`<key>`", "`<stream>`", "`<row>`"
+PROBABILITY, RULE, KEY, STREAM, ROW = (
+    own_sql(f"<{name}>") for name in ("probability", "rule", "key", "stream", "row")
+)
 MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING", ROW: "ARRAY<STRING>"}
 """The columns that united streams have besides, and their types."""
 

@@ -26,9 +26,10 @@ from pyspark.sql.types import (
 )
 
 from punctual.errors import BindError, PunctualError, Span
+from punctual.own_names import joined_column, shown
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.query import Query
-from punctual.plan.relation import Column, Declared, Stream, Table
+from punctual.plan.relation import Column, Declared, Stream, Table, quoted
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
 
@@ -202,8 +203,9 @@ def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
 
 def _frame(relation: Stream | Table) -> _Frame:
     columns = relation.columns
-    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns if c.derived is None)
-    derived = "".join(f", CAST(({c.derived}) AS {c.type}) AS `{c.name}`" for c in columns if c.derived is not None)
+    plain = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns if c.derived is None)
+    others = [c for c in columns if c.derived is not None]
+    derived = "".join(f", CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in others)
     text = f"SELECT {plain} WHERE false"
     return _Frame(f"SELECT *{derived} FROM ({text})" if derived else text, tuple(c.name for c in columns))
 
@@ -216,7 +218,7 @@ def _relation_text(declared: Declared) -> _Text:
         text.add(", " if number else "")
         value = "NULL" if column.derived is None else f"({column.derived})"
         text.add(f"CAST({value} AS {column.type})", span)
-    plain = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns if c.derived is None)
+    plain = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns if c.derived is None)
     return text.add(f") FROM (SELECT {plain} WHERE false)")
 
 
@@ -239,9 +241,10 @@ def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
     inner.add(f" FROM ({_rows(query, frames)})")
     for join in rows.joins:
         frame = frames[join.table.lower()]
-        columns = ", ".join(f"`{name}` AS `{join.alias}.{name}`" for name in frame.columns)
+        columns = ", ".join(f"{quoted(name)} AS {quoted(joined_column(join.alias, name))}" for name in frame.columns)
         inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
-        inner.add(" AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on), query.span)
+        matches = (f"({row}) = {quoted(joined_column(join.alias, column))}" for row, column in join.on)
+        inner.add(" AND ".join(matches), query.span)
     if rows.keys:
         inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(rows.keys))))
     text = _Text().add("SELECT struct(" + ", ".join(names))
@@ -304,8 +307,8 @@ def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, _Text], s
     fragment = contexts[0].fragment() if contexts else None
     return BindError(
         code,
-        fact[:1].lower() + fact[1:],
+        shown(fact[:1].lower() + fact[1:]),
         span=span,
-        detail=f"in {fragment}" if fragment else None,
+        detail=f"in {shown(fragment)}" if fragment else None,
         hint="expressions are Spark SQL's: see its function reference" if code == "bind.unknown-function" else None,
     )

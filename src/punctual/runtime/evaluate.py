@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from punctual.own_names import own_sql
 from punctual.runtime.backend import Question
 from punctual.runtime.parameters import parametrised
 
@@ -37,8 +38,8 @@ def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa
         return results
     relation, texts = _relation(questions, shapes)
     frame = spark.createDataFrame(relation)
-    frame.createOrReplaceTempView("_answers")
-    selected = spark.sql(f"SELECT _n, {', '.join(texts)} FROM _answers")
+    frame.createOrReplaceTempView(own_sql("answers"))
+    selected = spark.sql(f"SELECT _n, {', '.join(texts)} FROM {own_sql('answers')}")
     types = [t for members in shapes.values() for t in questions[members[0]].types]
     local = relation.num_rows <= LOCAL_ROWS and all(_is_plain(t) for t in types)
     if local:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
 from punctual.kernel.synopses.distinct import precision_for
-from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY
+from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY, joined_column, joined_flag
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream, quoted
 from punctual.plan.rows import Join
@@ -34,6 +34,8 @@ class Branch:
     units: tuple[tuple[str, UnitSpec], ...]
     counted: bool
     """Whether this branch counts rows and writes dead letters: the first of its stream."""
+    united: bool = False
+    """Whether some unit reads other streams too, so that rows need what they mean under common names."""
 
 
 @dataclass(slots=True)
@@ -77,16 +79,17 @@ def _branch(
 ) -> Branch:  # fmt: skip
     columns = _Columns()
     specs = tuple((name, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for name, unit in units)
-    return Branch(stream, joins, columns.projections(), specs, counted)
+    united = any(len(unit.streams) > 1 for _name, unit in units)
+    return Branch(stream, joins, columns.projections(), specs, counted, united)
 
 
 def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
     mask = [f"({part})" for part in unit.mask]
-    mask += [f"`{join.alias}.`" for join in unit.joins if join.how == "inner"]
+    mask += [quoted(joined_flag(join.alias)) for join in unit.joins if join.how == "inner"]
     ties: tuple[str, ...] = ()
     if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
         others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
-        ties = tuple(columns.name(f"`{name}`") for name in others)
+        ties = tuple(columns.name(quoted(name)) for name in others)
     return UnitSpec(
         keys=tuple(columns.name(key) for key in unit.keys),
         mask=columns.name(" AND ".join(mask)) if mask else None,
@@ -135,18 +138,17 @@ class Limits:
 def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits, *, tops: bool) -> str:
     """The Spark SQL of a branch over the view of the stream's slice; ``tops`` asks for the origin of rows that count.
 
-    ``tables`` maps a join's alias to the view of its table, whose columns are named ``alias.column`` and that has a
-    column `` `alias.` `` which is true.
+    ``tables`` maps a join's alias to the view of its table, whose columns have the names of the enriched row.
     """
     stream = branch.stream
     time, why, row, origin, reason, raw = map(quoted, (TIME, WHY, ROW, ORIGIN, REASON, RAW))
     event_time = quoted(stream.event_time)
     meanings = ""
-    if any("`<" in expression for _name, expression in branch.projections):  # rows of united streams
+    if branch.united:
         meanings = "".join(f", {value} AS {name}" for name, value in own_meanings(stream).items())
     derived = [f"CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
-    source = f"SELECT {', '.join(['*', *derived])} FROM {quoted(view)}"
+    source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
     judged = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
@@ -167,7 +169,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     outputs += [f"({expression}) AS {name}" for name, expression in branch.projections]
     text = f"SELECT {', '.join(outputs)} FROM ({judged})"
     for join in branch.joins:
-        condition = " AND ".join(f"({row}) = `{join.alias}.{column}`" for row, column in join.on)
+        condition = " AND ".join(f"({own}) = {quoted(joined_column(join.alias, column))}" for own, column in join.on)
         # Only a branch of its own may drop rows: the shared one counts all of them.
         kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"
         text += f" {kind} {quoted(tables[join.alias])} ON {condition}"

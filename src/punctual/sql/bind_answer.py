@@ -142,7 +142,10 @@ def _replace_key(pieces: Pieces, key: Pieces, name: str) -> Pieces:
     while wanted and index + len(wanted) <= len(pieces):
         end = index + len(wanted)
         here = pieces[index:end]
-        if [piece.text for piece in here] == wanted and (len(wanted) == 1 or _is_operand(pieces, index, end)):
+        # A column may be called like an aggregate of ours: a name that is bound already is no part of a key.
+        is_bound = any(piece.kind == "bound" and not piece.symbol for piece in here)
+        same = not is_bound and [piece.text for piece in here] == wanted
+        if same and (len(wanted) == 1 or _is_operand(pieces, index, end)):
             pieces = (*pieces[:index], Piece(name, "bound", here[0].span), *pieces[end:])
         index += 1
     return pieces

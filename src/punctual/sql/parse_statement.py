@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from punctual.errors import Span
+from punctual.errors import ParseError, Span
+from punctual.own_names import is_printable
 from punctual.sql.cursor import Cursor
 from punctual.sql.parse_from import reject_leftover
 from punctual.sql.parse_query import parse_create_query
@@ -15,6 +16,9 @@ KINDS = ("STREAM", "TABLE", "MODEL", "QUERY")
 
 def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
     """The statement that some tokens form."""
+    for token in tokens:
+        if token.kind in ("word", "quoted") and not is_printable(token.value):
+            raise ParseError("parse.bad-name", "a name cannot have control characters", span=token.span)
     cursor = Cursor(source, tokens)
     statement: StatementSyntax
     if cursor.at("SELECT"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.errors import BindError, Span
+from punctual.own_names import joined_column
 from punctual.plan.relation import Column, find_column, quoted
 from punctual.sql.expression import ColumnReference, Expression
 from punctual.sql.pieces import Piece
@@ -38,7 +39,7 @@ class Resolved:
         """The column of the enriched row: a stream's by its name, a table's by alias and name in one."""
         if self.relation.kind == "stream":
             return quoted(self.column.name)
-        return quoted(f"{self.relation.alias}.{self.column.name}")
+        return quoted(joined_column(self.relation.alias, self.column.name))
 
 
 @dataclass(frozen=True, slots=True)
