@@ -21,6 +21,7 @@ from benchmarks.engines import WarmBackend, prepared, warm
 from benchmarks.processes import Meter
 from benchmarks.report import Goal, Picture, Result
 from benchmarks.workload import Rows, program, sliding
+from punctual.ports.feeds.slices import FileRef, FileSlice
 
 GOAL = 1.15
 
@@ -127,7 +128,7 @@ def _crowded(backend: WarmBackend, files: int) -> tuple[Meter, Meter]:
                 (folder / f"{number:06d}.parquet").touch()
             with prepared(backend, program(str(folder), sliding(1)), files_per_tick=10) as (engine, _sink):
                 intake = engine._opened().intakes["s"]
-                intake.taken({"files": [[str(path), 0, 0] for path in folder.iterdir()]})
+                intake.taken(FileSlice(tuple(FileRef(str(path), 0, 0) for path in folder.iterdir())))
                 best: Meter | None = None
                 for turn in range(5):
                     for number in range(10):
