@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from punctual.errors import BindError, PunctualError, Span
+from punctual.own_names import shown
 from punctual.runtime.backend import QueryTypes, TypeRequest
 
 NAMES = {
