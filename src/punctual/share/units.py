@@ -3,11 +3,14 @@
 Queries that agree on stream, enrichment, opaque predicate, group keys and compared columns share one unit: its
 synopses are the union of what they read, its cuts the union of their constants, its windows the set of theirs. With
 ``sharing = off`` every query gets a unit of its own, for comparison.
+
+A program is planned again whenever a query comes or goes; :class:`Units` keeps what did not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from punctual.clock import Micros
 from punctual.plan.functions import FUNCTIONS, TOP
@@ -21,6 +24,8 @@ DEFAULT_RSD = 0.05
 ROWS = UnitSynopsis("rows", None)
 ALL_ROWS = 0
 """In place of k: candidates are not enough."""
+Member = tuple[WindowQuery, Micros]
+"""A query, and of what all its instants are multiples."""
 
 
 def share(
@@ -30,18 +35,83 @@ def share(
 
     ``steps`` says, by the query's name, of what all its instants are multiples; by default of its own bound.
     """
-    step_of = {} if steps is None else steps
-    groups: dict[object, list[WindowQuery]] = {}
-    order: list[WindowQuery] = []
-    for query in queries:
-        key = (query.streams, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
-        groups.setdefault(key if sharing else query.name, []).append(query)
-        order.append(query)
-    found = {query.name: step_of.get(query.name, query.cadence.us) for query in order}
-    units = tuple(_unit(members, "" if sharing else members[0].name, found) for members in groups.values())
-    place = {query.name: index for index, members in enumerate(groups.values()) for query in members}
-    readers = (_reader(query, place[query.name], units[place[query.name]], found[query.name]) for query in order)
-    return SharedPlan(units, tuple(readers))
+    return Units().share(queries, sharing=sharing, steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A unit, its index, what it was planned from, and its readers by the name of their query."""
+
+    members: Sequence[Member]
+    index: int
+    unit: Unit
+    readers: Mapping[str, Reader]
+
+
+class Units:
+    """Shared plans of programs that follow each other. Each is the plan that :func:`share` gives, only sooner.
+
+    Where queries were added to a program, only the units that they join are planned. Otherwise all are, and what still
+    holds of the program before is used.
+    """
+
+    def __init__(self) -> None:
+        self._sharing = True
+        self._members: tuple[Member, ...] = ()
+        self._planned: dict[object, _Planned] = {}
+        self._readers: dict[str, Reader] = {}
+
+    def share(
+        self, queries: Iterable[WindowQuery], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+    ) -> SharedPlan:
+        """The shared plan of the queries; see :func:`share`."""
+        step_of = {} if steps is None else steps
+        members = tuple((query, step_of.get(query.name, query.cadence.us)) for query in queries)
+        known = len(self._members) if sharing == self._sharing and _begins(members, self._members) else 0
+        groups: dict[object, list[Member]] = {}
+        for member in members[known:]:
+            key = _key(member[0]) if sharing else member[0].name
+            if key not in groups:
+                groups[key] = [*self._planned[key].members] if known and key in self._planned else []
+            groups[key].append(member)
+        planned = dict(self._planned) if known else {}
+        readers: dict[str, Reader] = dict(self._readers) if known else {}
+        fresh: dict[str, Reader] = {}
+        for key, several in groups.items():
+            index = planned[key].index if key in planned else len(planned)
+            planned[key] = _plan(self._planned.get(key), index, several, "" if sharing else several[0][0].name)
+            fresh.update(planned[key].readers)
+        readers.update({query.name: fresh[query.name] for query, _step in members[known:]})
+        readers.update(fresh)
+        self._sharing, self._members, self._planned, self._readers = sharing, members, planned, readers
+        return SharedPlan(tuple(one.unit for one in planned.values()), tuple(readers.values()))
+
+
+def _begins(members: Sequence[Member], first: Sequence[Member]) -> bool:
+    """Whether these queries, the same objects at the same steps, are the first of the members."""
+    return len(first) <= len(members) and all(a is b and s == t for (a, s), (b, t) in zip(first, members))
+
+
+def _plan(before: _Planned | None, index: int, members: Sequence[Member], owner: str) -> _Planned:
+    """One unit with its readers, with all that still holds of the plan before."""
+    if before is not None and _begins(members, before.members):
+        added = members[len(before.members) :]
+        unit = _joined(before.unit, _unit(added, owner)) if added else before.unit
+    else:
+        unit = _unit(members, owner)
+    kept = before.readers if before is not None and before.unit.synopses == unit.synopses else {}
+    readers: dict[str, Reader] = {}
+    for query, step in members:
+        reader = kept.get(query.name)
+        if reader is None or reader.query is not query or (reader.unit, reader.step) != (index, step):
+            reader = _reader(query, index, unit, step)
+        readers[query.name] = reader
+    return _Planned(members, index, unit, readers)
+
+
+def _key(query: WindowQuery) -> object:
+    """What queries that share a unit agree on."""
+    return (query.streams, query.joins, query.where.opaque, tuple(k.row for k in query.keys), _compared(query))
 
 
 def _compared(query: WindowQuery) -> tuple[str, ...]:
@@ -49,11 +119,11 @@ def _compared(query: WindowQuery) -> tuple[str, ...]:
     return tuple(sorted({c.column for predicate in predicates for c in predicate.comparisons}))
 
 
-def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -> Unit:
-    first = members[0]
+def _unit(members: Sequence[Member], owner: str) -> Unit:
+    first, _step = members[0]
     synopses: dict[UnitSynopsis, None] = {ROWS: None}
     constants: dict[str, set[Constant]] = {column: set() for column in _compared(first)}
-    for query in members:
+    for query, _step in members:
         for aggregate in query.aggregates:
             synopses[_synopsis(query, aggregate)] = None
         for predicate in (query.where, *(aggregate.where for aggregate in query.aggregates)):
@@ -65,11 +135,25 @@ def _unit(members: list[WindowQuery], owner: str, steps: Mapping[str, Micros]) -
         mask=first.where.opaque,
         keys=tuple(key.row for key in first.keys),
         bands=tuple(_band(column, values) for column, values in constants.items()),
-        synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
-        windows=tuple(sorted({(query.range_us, steps[query.name]) for query in members})),
+        synopses=_ordered(synopses),
+        windows=tuple(sorted({(query.range_us, step) for query, step in members})),
         owner=owner,
         united=first.united,
     )
+
+
+def _joined(one: Unit, other: Unit) -> Unit:
+    """A unit for the readers of both, which agree on all that makes it one unit."""
+    return replace(
+        one,
+        bands=tuple(_band(mine.column, {*mine.cuts, *its.cuts}) for mine, its in zip(one.bands, other.bands)),
+        synopses=_ordered([*one.synopses, *other.synopses]),
+        windows=tuple(sorted({*one.windows, *other.windows})),
+    )
+
+
+def _ordered(synopses: Iterable[UnitSynopsis]) -> tuple[UnitSynopsis, ...]:
+    return (ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr))
 
 
 def _band(column: str, values: set[Constant]) -> BandColumn:
