@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
+from typing import Protocol
 
 from punctual.clock import Micros
-from punctual.config import Options
+from punctual.config import CadenceMethod, Options
 from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
@@ -27,6 +28,15 @@ from punctual.schedule.cadence_plans import CadencePlan, Slot, followed, step_fr
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.share.cadence.class_plan import ClassPlan
 from punctual.share.cadence.class_plans import class_plans
+
+
+class PlansOf(Protocol):
+    """The cadence of every sharing class of a shared plan."""
+
+    def __call__(
+        self, plan: SharedPlan, method: CadenceMethod, *, scan: bool, rates: Mapping[str, Rates] | None = None
+    ) -> tuple[ClassPlan, ...]: ...
+
 
 Epochs = Mapping[str, tuple[CadencePlan, ...]]
 """By class, ascending."""
@@ -79,6 +89,7 @@ class Cadences:
         rates: Mapping[str, Rates],
         *,
         settled: bool,
+        class_plans: PlansOf = class_plans,
     ) -> Timing:
         """The timing of a program.
 
@@ -87,7 +98,8 @@ class Cadences:
         keys : what each query means, by name
         known : those meanings that stood before
         rates : measured costs by class; a class without any is modelled
-        settled : every committed instant is answered, so epochs that ended before may go
+        settled : every committed instant is answered, so plans that ended before may go
+        class_plans : may remember the program before
         """
         scan = options.window_merge == "scan"
         plans = class_plans(plan, options.cadence, scan=scan, rates=rates)

@@ -206,7 +206,7 @@ class Core:
             progress,
             programs.options,
             self._paced,
-            lambda left_out: programs.plan(change, progress, left_out),
+            lambda left_out: programs.plan_without(change, progress, left_out),
             programs.alone,
         )
 

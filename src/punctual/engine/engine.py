@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -104,6 +105,7 @@ class Engine(Lifecycle):
         self._written: list[tuple[list[Declared], list[Query], str]] = []
         """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
+        self._cast: dict[str, tuple[Query, Query]] = {}
         self._frames: dict[str, Any] = {}
         self._landings: dict[str, Any] = {}
         self._sinks: dict[str, Sink] = {}
@@ -135,7 +137,7 @@ class Engine(Lifecycle):
         new = [query for name, query in catalog.queries.items() if self._catalog.queries.get(name) is not query]
         if self._loop is not None:
             feeds = self._typecheck(self._loop.core, catalog, options, declared, new, text)
-            change = Change(_with_casts(catalog, self._types), dict(self._types), options, feeds)
+            change = Change(self._with_casts(catalog), dict(self._types), options, feeds)
             self._have_done(partial(self._loop.change, change))
             self._feeds |= feeds
         self._catalog = catalog
@@ -171,6 +173,16 @@ class Engine(Lifecycle):
             raise ProgramErrors(errors, text)
         self._types |= judged.queries
         return feeds
+
+    def _with_casts(self, catalog: Catalog) -> Catalog:
+        """The catalog with each query as it runs: arguments are cast where Spark would cast them; each query once."""
+        queries = {}
+        for name, query in catalog.queries.items():
+            known = self._cast.get(name)
+            if known is None or known[0] is not query:
+                known = self._cast[name] = (query, kind_of(query).with_casts(query, self._types[query.name]))
+            queries[name] = known[1]
+        return replace(catalog, queries=MappingProxyType(queries))
 
     def stream(
         self,
@@ -241,7 +253,7 @@ class Engine(Lifecycle):
         for declared, queries, text in self._written:
             still = [query for query in queries if id(query) in running]
             feeds |= self._typecheck(core, self._catalog, options, declared, still, text)
-        change = Change(_with_casts(self._catalog, self._types), dict(self._types), options, feeds)
+        change = Change(self._with_casts(self._catalog), dict(self._types), options, feeds)
         core.install(change, core.accept(change))()
         self._feeds |= feeds
         return Loop(core, self._clock, core.recover(self._rules(options)), lambda _settled: None, self._watch_landings)
@@ -341,15 +353,6 @@ class Engine(Lifecycle):
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
-
-
-def _with_casts(catalog: Catalog, types: Mapping[str, QueryTypes]) -> Catalog:
-    """The catalog with each query as it runs: arguments are cast where Spark would cast them."""
-    for query in catalog.queries.values():
-        cast = kind_of(query).with_casts(query, types[query.name])
-        if cast is not query:
-            catalog = catalog.with_query(cast)
-    return catalog
 
 
 def connect(state: str | None = None, **arguments: Any) -> Engine:

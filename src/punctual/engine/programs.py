@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from punctual.catalog import Catalog
 from punctual.config import Options
-from punctual.engine.cadences import Cadences, Timing, own_bounds
+from punctual.engine.cadences import Cadences, PlansOf, Timing, own_bounds
 from punctual.engine.journal import Journal
 from punctual.engine.program_state import ProgramState
 from punctual.engine.progress import Progress
@@ -25,6 +25,8 @@ from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.contract import Contract
+from punctual.share.cadence.class_plans import class_plans
+from punctual.share.planner import ProgramPlanner
 from punctual.store.store import Store
 
 
@@ -52,6 +54,7 @@ class Programs:
         self._report = report
         self._running: RunningProgram | None = None
         self._measured: dict[str, Rates] = {}
+        self._planner = ProgramPlanner()
         self.readers: Mapping[str, Reader] = {}
         """The queries that run, by name."""
         self.contracts: Mapping[str, Contract] = {}
@@ -68,10 +71,23 @@ class Programs:
     def is_running(self) -> bool:
         return self._running is not None
 
-    def plan(
-        self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str] = frozenset()
+    def plan(self, change: Change, progress: Mapping[str, Progress]) -> RunningProgram:
+        """Plan a program, without queries that were stopped before. What did not change is not planned again."""
+        planner = self._planner
+        return plan_program(
+            change.catalog,
+            change.types,
+            self.tables.content,
+            sharing=change.options.sharing,
+            timed=lambda plan: self.timing(plan, change.options, progress, planner.class_plans),
+            stopped=self.stopped(change.catalog),
+            share=planner.share,
+        )
+
+    def plan_without(
+        self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str]
     ) -> RunningProgram:
-        """Plan a program, without these queries and those that were stopped before."""
+        """Plan a program without these queries either, for trying; from any thread."""
         return plan_program(
             change.catalog,
             change.types,
@@ -81,12 +97,21 @@ class Programs:
             stopped=self.stopped(change.catalog) | left_out,
         )
 
-    def timing(self, plan: SharedPlan, options: Options, progress: Mapping[str, Progress]) -> Timing:
+    def timing(
+        self,
+        plan: SharedPlan,
+        options: Options,
+        progress: Mapping[str, Progress],
+        plans_of: PlansOf = class_plans,
+    ) -> Timing:
         """When the queries of a plan answer."""
         keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
         known = frozenset(query.key for query in self.state.queries.values())
         # At the start, committed batches may still be unanswered: no cadence plan is forgotten then.
-        return self.cadences.propose(plan, keys, known, options, progress, self.rates, settled=self.is_running)
+        settled = self.is_running
+        return self.cadences.propose(
+            plan, keys, known, options, progress, self.rates, settled=settled, class_plans=plans_of
+        )
 
     @property
     def rates(self) -> dict[str, Rates]:
