@@ -106,8 +106,10 @@ class Cadences:
         by_name = {reader.query.name: reader.query for reader in plan.readers}
         epochs: dict[str, tuple[CadencePlan, ...]] = {}
         for one in plans:
-            stream = joint(progress, one.sharing.streams)
             before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
+            if one.own_bounds and not before:  # nothing is planned, and nothing was
+                continue
+            stream = joint(progress, one.sharing.streams)
             after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
             if settled:
                 after = tuple(
@@ -124,6 +126,8 @@ class Cadences:
 
     def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
         """The epochs of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
+        if not self._epochs:
+            return ()
         mine = {keys[member.query] for member in plan.sharing.members}
         found = [
             replace(epoch, identity=plan.sharing.identity, slots=slots)
@@ -149,9 +153,7 @@ class Cadences:
             return before
         stood = [m for m in plan.sharing.members if keys[m.query] in known]
         if stream.through == BEGINNING or not (before or stood):
-            return () if plan.own_bounds else (_epoch(plan, request, rates, keys, BEGINNING, None),)
-        if plan.own_bounds and not before:
-            return ()
+            return (_epoch(plan, request, rates, keys, BEGINNING, None),)
         after = stream.through
         seated = {key: slot.lattice for epoch in before for key, slot in epoch.slots.items()}
         for member in stood:
@@ -200,7 +202,10 @@ def _timetables(
     steps: dict[str, Micros] = {}
     same: dict[tuple[object, ...], Timetable] = {}
     for name, query in queries.items():
-        mine = seated.get(keys[name], [])
+        mine = seated.get(keys[name])
+        if mine is None:
+            tables[name], steps[name] = Timetable.multiples(query.cadence.us), query.cadence.us
+            continue
         slots = tuple((epoch.identity, epoch.since, epoch.slots[keys[name]]) for epoch in mine)
         # Queries that always run together have one timetable, so that what is due is found once for all of them.
         table = same.setdefault((query.cadence.us, slots), timetable(keys[name], query.cadence.us, mine))

@@ -365,7 +365,6 @@ class Core:
         progress = self.held.progress
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
         self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
-        self.programs.forget_units()
         return self.held.replaced(self.programs.running, self.programs.state.units)
 
     def journal_levels(self, decisions: Sequence[Decision]) -> None:

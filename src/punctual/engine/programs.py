@@ -27,6 +27,7 @@ from punctual.runtime.backend import QueryTypes
 from punctual.schedule.contract import Contract
 from punctual.share.cadence.class_plans import class_plans
 from punctual.share.planner import ProgramPlanner
+from punctual.store.products import Cells
 from punctual.store.store import Store
 
 
@@ -144,7 +145,7 @@ class Programs:
         self.options = options
         self._running = running
         self.cadences.adopt(running.timing)
-        program = registered(running, self.state, progress)
+        program = registered(running, self.state, progress, self._kept_units())
         if self.state.number == 0 or program != self.state:
             self._save(replace(program, number=self.state.number + 1))
         self._changed()
@@ -169,12 +170,12 @@ class Programs:
             self._save(program)
             self._changed()
 
-    def forget_units(self) -> None:
-        """Units that no longer have cells in the store."""
-        names = {name for versions in self.state.versions.values() for name, _since in versions}
-        units = {name: unit for name, unit in self.state.units.items() if name in names}
-        if units != self.state.units:
-            self._save(replace(self.state, number=self.state.number + 1, units=units))
+    def _kept_units(self) -> set[str]:
+        """Names of the units that the store holds cells of."""
+        base = self._store.base()
+        manifests = ([base] if base is not None else []) + self._store.manifests()
+        products = [section.product for manifest in manifests for section in manifest.sections]
+        return {product.unit for product in products if isinstance(product, Cells)}
 
     def _save(self, program: ProgramState) -> None:
         self.state = program
