@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import AnsweredPass, Answering
 from punctual.engine.batch_products import Reduced
 from punctual.engine.delivery import Delivery
+from punctual.engine.failing_clause import reason_to_stop
 from punctual.engine.held_batches import Applied, HeldBatches
 from punctual.engine.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.journal import Journal
@@ -25,7 +25,6 @@ from punctual.engine.progress import BatchRecord, Progress, added_letters, commi
 from punctual.engine.running_program import RunningProgram
 from punctual.engine.slice_arrivals import SliceArrivals, paced
 from punctual.engine.tables import Tables
-from punctual.errors import RunError
 from punctual.kinds.job import Job
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
@@ -37,7 +36,6 @@ from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import FiringGroup, Release
-from punctual.schedule.levels import Decision
 from punctual.schedule.releases import due_instants
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
@@ -87,9 +85,9 @@ class Core:
         self.progress: Mapping[str, Progress] = committed(store)
         self.added: dict[str, int] = added_letters(store)
         """By stream, the dead letters that were found when batches were answered."""
-        self._journal = Journal(store.journal)
+        self.journal = Journal(store.journal)
         tables = Tables(backend.table, report)
-        self.programs = Programs(store, self._journal, tables, options, report)
+        self.programs = Programs(store, self.journal, tables, options, report)
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
         self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
@@ -134,24 +132,6 @@ class Core:
         scan = change.options.window_merge == "scan"
         return self.held.rehold(running, self.programs.state.units, scan=scan, placement=change.options.placement)
 
-    def stop_queries(self, failed: Sequence[tuple[str, str]]) -> None:
-        """These no longer run; all others go on."""
-        self.programs.stop(failed)
-
-    def explain_stop(self, query: str, fact: str, hint: str) -> str:
-        """Why a query that asks for too much was stopped, as its author reads it."""
-        text = f'query "{query}" was stopped: {fact}'
-        return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")
-
-    def retime(self, rates: Any) -> RunningProgram | None:
-        """New instants for these costs; None where units have to change with them."""
-        return self.programs.retime(rates, self.progress)
-
-    @property
-    def watermarks(self) -> dict[str, Micros]:
-        """By stream."""
-        return {name: stream.watermark_us for name, stream in self.programs.running.catalog.streams.items()}
-
     def reaches(self, progress: Mapping[str, Progress] | None = None) -> dict[str, Reach]:
         """How far streams have come."""
         found = self.progress if progress is None else progress
@@ -185,13 +165,13 @@ class Core:
         return State(
             rules,
             self.programs.contracts,
-            self.watermarks,
+            self.programs.watermarks,
             self.reaches(),
             released,
             self.store.next_batch(),
             len(self.store.manifests()),
             unapplied=tuple(releases),
-            decisions=self._journal.decided.levels,
+            decisions=self.journal.decided.levels,
             rates=self.programs.rates,
         )
 
@@ -357,7 +337,7 @@ class Core:
             return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, ()
         except CannotEncode as refused:
             blocks = [block for block in blocks if block.query not in refused.reasons]
-            failed = [(query, self.explain_stop(query, why, UNWRITABLE)) for query, why in refused.reasons.items()]
+            failed = [(query, reason_to_stop(query, why, UNWRITABLE)) for query, why in refused.reasons.items()]
             return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, tuple(failed)
 
     def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
@@ -366,10 +346,6 @@ class Core:
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
         self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
         return self.held.replaced(self.programs.running, self.programs.state.units)
-
-    def journal_levels(self, decisions: Sequence[Decision]) -> None:
-        """Settings that still matter, written down before they take effect."""
-        self._journal.write(replace(self._journal.decided, levels=tuple(decisions)))
 
     def close(self) -> None:
         """Leave a state that resumes."""

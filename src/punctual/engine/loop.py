@@ -21,6 +21,7 @@ from punctual.clock import SECOND, Clock, Micros
 from punctual.engine.answering import AnsweredPass
 from punctual.engine.core import Committed, Core
 from punctual.engine.crew import Crew, Done
+from punctual.engine.failing_clause import reason_to_stop
 from punctual.engine.held_batches import Applied
 from punctual.engine.ingest import BatchResult
 from punctual.engine.programs import Change
@@ -266,17 +267,17 @@ class Loop:
             case Apply(batch):
                 self._do(self._crew.holder, self.core.apply(batch), self._applied)
             case Journal(decisions):
-                self.core.journal_levels(decisions)
+                self.core.journal.decide_levels(decisions)
             case Answer():
                 self._answer(command)
             case StopQuery(query, fact, hint):
-                self._stop([(query, self.core.explain_stop(query, fact, hint))])
+                self._stop([(query, reason_to_stop(query, fact, hint))])
             case Drop(open_from):
                 self._do(self._crew.holder, self.core.drop(open_from), lambda _nothing: None)
             case Compact(batch):
                 self._do(self._crew.holder, self.core.export(batch), lambda found: self._exported(batch, found))
             case Replan(rates):
-                self._retimed(self.core.retime(rates))
+                self._retimed(self.core.programs.retime(rates, self.core.progress))
             case WakeAt(steady):
                 self._wake = steady
             case Settle(finished):
@@ -301,7 +302,7 @@ class Loop:
         result, self._result = self._result, None
         assert result is not None, "a batch is read before it is committed"
         if result.failed:
-            self.core.stop_queries(result.failed)
+            self.core.programs.stop(result.failed)
         if result.running is not self.core.programs.running:
             self._install(self.core.programs.current(), result.running)
         self._committed(self.core.commit(result, pace))
@@ -354,7 +355,7 @@ class Loop:
 
     def _stop(self, failed: Any) -> None:
         """Queries that cannot go on: no more firings of theirs, and other units from the next batch on."""
-        self.core.stop_queries(failed)
+        self.core.programs.stop(failed)
         self._pending = self._pending or self.core.programs.current()
         self._program_changed()
         self._activate()
@@ -380,7 +381,7 @@ class Loop:
 
     def _program_changed(self) -> None:
         programs = self.core.programs
-        self._send(ProgramChanged(self._now(), programs.contracts, self.core.watermarks, programs.rates))
+        self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, programs.rates))
 
 
 def _jvm_died() -> RunError:

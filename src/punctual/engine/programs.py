@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from punctual.catalog import Catalog
+from punctual.clock import Micros
 from punctual.config import Options
 from punctual.engine.cadences import Cadences, PlansOf, Timing, own_bounds
 from punctual.engine.journal import Journal
@@ -129,6 +130,11 @@ class Programs:
         self._running = replace(self.running, timing=timing)
         self._changed()
         return self._running
+
+    @property
+    def watermarks(self) -> dict[str, Micros]:
+        """By stream."""
+        return {name: stream.watermark_us for name, stream in self.running.catalog.streams.items()}
 
     def current(self) -> Change:
         """The running program, as what could be planned anew."""
