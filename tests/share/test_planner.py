@@ -8,11 +8,12 @@ from collections.abc import Iterable
 import pytest
 
 from punctual.estimate.window_work import Rates
-from punctual.plan.query import WindowQuery
+from punctual.kinds.program import compile_program, share
+from punctual.kinds.registry import needs_of
+from punctual.plan.query import Query
+from punctual.plan.shared import Needs
 from punctual.share.cadence import METHODS, class_plans
 from punctual.share.planner import ProgramPlanner
-from punctual.share.units import share
-from punctual.sql.program import compile_program
 
 STREAMS = "".join(
     f"CREATE STREAM s{i} (t TIMESTAMP EVENT TIME, k STRING, g INT, x DOUBLE, y INT, p DOUBLE PROBABILITY) FROM FEED;\n"
@@ -34,7 +35,11 @@ def query(name: str, chance: random.Random) -> str:
     return f"CREATE QUERY {name} AS SELECT {group}, {value} AS v {window} GROUP BY {group}{clause};\n"
 
 
-def compiled(chance: random.Random, count: int) -> dict[str, WindowQuery]:
+def members(queries: Iterable[Query]) -> list[tuple[Query, Needs]]:
+    return [(query, needs_of(query)) for query in queries]
+
+
+def compiled(chance: random.Random, count: int) -> dict[str, Query]:
     text = STREAMS + "".join(query(f"q{i}", chance) for i in range(count))
     return dict(compile_program(text, base=".").catalog.queries)
 
@@ -49,7 +54,7 @@ def test_a_planner_that_is_carried_along_plans_as_from_scratch(method: str, scan
     """Queries come, go, and come back with another meaning; options change on the way."""
     chance = random.Random(f"{method} {scan}")
     planner = ProgramPlanner()
-    standing: dict[str, WindowQuery] = {}
+    standing: dict[str, Query] = {}
     for _change in range(25):
         kind = chance.random()
         if standing and kind < 0.25:
@@ -64,11 +69,11 @@ def test_a_planner_that_is_carried_along_plans_as_from_scratch(method: str, scan
             standing |= {name: q for name, q in new.items() if name not in standing and chance.random() < 0.7}
         sharing = chance.random() < 0.85
         queries = list(standing.values())
-        bare = planner.share(queries, sharing=sharing)
+        bare = planner.share(members(queries), sharing=sharing)
         assert bare == share(queries, sharing=sharing)
         plans = planner.class_plans(bare, method, scan=scan)  # type: ignore[arg-type]
         assert plans == class_plans.class_plans(bare, method, scan=scan)  # type: ignore[arg-type]
-        timed = planner.share(queries, sharing=sharing, steps=steps_of(plans))
+        timed = planner.share(members(queries), sharing=sharing, steps=steps_of(plans))
         assert timed == share(queries, sharing=sharing, steps=steps_of(plans))
 
 
@@ -86,7 +91,7 @@ def test_other_rates_are_planned_anew() -> None:
 def test_what_did_not_change_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = list(compiled(random.Random(6), 200).values())
     planner = ProgramPlanner()
-    before = planner.share(queries[:-1])
+    before = planner.share(members(queries[:-1]))
     plans = planner.class_plans(before, "auto", scan=False)
     planned: list[str] = []
     original = class_plans.plan_class
@@ -96,7 +101,7 @@ def test_what_did_not_change_is_not_planned_again(monkeypatch: pytest.MonkeyPatc
         return original(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(class_plans, "plan_class", plan_class)
-    after = planner.share(queries)
+    after = planner.share(members(queries))
     again = planner.class_plans(after, "auto", scan=False)
     new = after.readers[-1]
     assert [one for one, other in zip(before.units, after.units) if one is not other] in ([], [before.units[new.unit]])
