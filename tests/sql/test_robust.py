@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.sql.program import compile_program
-from punctual.sql.tokens import tokenize
+from punctual.sql.syntax.tokens import tokenize
 from tests.sql.programs import BASE, DECLARED
 
 VALID = """

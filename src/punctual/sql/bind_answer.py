@@ -21,12 +21,12 @@ from punctual.errors import BindError
 from punctual.plan.query import Aggregate, Predicate
 from punctual.sql.bind_aggregate import bind_aggregate
 from punctual.sql.bind_row import column_names
-from punctual.sql.expression import ColumnReference, Expression, same_but_for_brackets
 from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import ItemSyntax
+from punctual.sql.syntax.expression import ColumnReference, Expression, same_but_for_brackets
+from punctual.sql.syntax.statement import ItemSyntax
 
 AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
 """Spark's order of looking names up: in SELECT, in HAVING, in ORDER BY."""

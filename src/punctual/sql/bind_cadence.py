@@ -7,7 +7,7 @@ from punctual.errors import BindError, Span
 from punctual.plan.query import Bound, Cadence, Period
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.statement import SelectSyntax
 
 
 def bind_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> Cadence | None:

@@ -13,7 +13,7 @@ from punctual.sql.bind_join import TableItem
 from punctual.sql.bind_row import row_sql
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
+from punctual.sql.syntax.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
 
 
 class AlreadyToldError(Exception):

@@ -15,10 +15,10 @@ from punctual.errors import BindError
 from punctual.plan.query import Join
 from punctual.sql.bind_predicate import conjuncts
 from punctual.sql.bind_row import row_sql
-from punctual.sql.expression import Expression, matching
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import FromSyntax
+from punctual.sql.syntax.expression import Expression, matching
+from punctual.sql.syntax.statement import FromSyntax
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from punctual.sql.bind_predicate import bind_predicate, conjuncts
 from punctual.sql.bind_row import column_names, row_pieces
 from punctual.sql.bind_top import bind_top
 from punctual.sql.bound import CreateQuery
-from punctual.sql.expression import Expression
 from punctual.sql.function_names import is_aggregate, refuse_calls
-from punctual.sql.parse_query import missing_k
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.parse_query import missing_k
+from punctual.sql.syntax.statement import CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax
 
 RUNS = ("PERIOD", "FREQUENCY", "DEADLINE", "STABLE")
 """The clauses that this release carries out."""

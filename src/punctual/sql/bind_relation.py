@@ -13,7 +13,7 @@ from punctual.sql.bind_row import row_sql
 from punctual.sql.bound import CreateStream, CreateTable
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import ColumnSyntax, CreateRelationSyntax, Name, SourceSyntax
+from punctual.sql.syntax.statement import ColumnSyntax, CreateRelationSyntax, Name, SourceSyntax
 
 EVENT_TIME_EXAMPLE = "for example: ts TIMESTAMP EVENT TIME WATERMARK 5 SECONDS"
 EXTENSIONS: dict[str, Format] = {

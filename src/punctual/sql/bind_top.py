@@ -17,10 +17,10 @@ from punctual.plan.relation import Stream, quoted
 from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, common_columns, key_of
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
-from punctual.sql.expression import Expression
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
 
 VALUES = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
 """What a ranked row is worth, by semantics; a probability otherwise."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.errors import Span
-from punctual.sql.expression import OPERATOR_WORDS, ColumnReference, Expression
+from punctual.sql.syntax.expression import OPERATOR_WORDS, ColumnReference, Expression
 
 CLOSING = (",", ")", "]", ".", "[")
 OPENED = ("(", "[", ".")

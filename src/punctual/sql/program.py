@@ -16,9 +16,9 @@ from punctual.sql.bind_from import AlreadyToldError
 from punctual.sql.bind_query import bind_query
 from punctual.sql.bind_relation import bind_relation
 from punctual.sql.bound import CreateQuery, CreateStream, CreateTable, DropQuery, Explain, SetOption, Statement
-from punctual.sql.parse_statement import created_name, parse_statement
 from punctual.sql.problems import Problems, suggest
-from punctual.sql.statement import (
+from punctual.sql.syntax.parse_statement import created_name, parse_statement
+from punctual.sql.syntax.statement import (
     CreateModelSyntax,
     CreateQuerySyntax,
     CreateRelationSyntax,
@@ -28,7 +28,7 @@ from punctual.sql.statement import (
     SetSyntax,
     StatementSyntax,
 )
-from punctual.sql.tokens import split_statements, tokenize
+from punctual.sql.syntax.tokens import split_statements, tokenize
 
 EMPTY = Catalog()
 

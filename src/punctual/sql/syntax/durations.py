@@ -8,8 +8,8 @@ from fractions import Fraction
 from punctual.clock import SECOND, Micros
 from punctual.config import LONGEST_US, unit_us
 from punctual.errors import BindError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.statement import Duration
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.statement import Duration
 
 UNFIXED = ("MONTH", "MONTHS", "YEAR", "YEARS", "QUARTER", "QUARTERS")
 FOR_EXAMPLE = "for example: 500 MILLISECONDS, 90 SECONDS, 20 MINUTES, 1 DAY, 2 WEEKS"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from punctual.errors import Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.parse_from import reject_leftover
-from punctual.sql.parse_query import parse_create_query
-from punctual.sql.parse_relation import parse_create_model, parse_create_relation
-from punctual.sql.statement import DropQuerySyntax, ExplainSyntax, Name, SetSyntax, StatementSyntax
-from punctual.sql.tokens import Token
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.parse_from import reject_leftover
+from punctual.sql.syntax.parse_query import parse_create_query
+from punctual.sql.syntax.parse_relation import parse_create_model, parse_create_relation
+from punctual.sql.syntax.statement import DropQuerySyntax, ExplainSyntax, Name, SetSyntax, StatementSyntax
+from punctual.sql.syntax.tokens import Token
 
 KINDS = ("STREAM", "TABLE", "MODEL", "QUERY")
 

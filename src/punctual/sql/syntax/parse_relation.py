@@ -6,12 +6,12 @@ from typing import Literal
 
 from punctual.config import unit_us
 from punctual.errors import BindError, ParseError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.durations import parse_duration
-from punctual.sql.expression import Expression
-from punctual.sql.expression_extent import take_expression
-from punctual.sql.parse_type import parse_type
-from punctual.sql.statement import (
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.durations import parse_duration
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.parse_type import parse_type
+from punctual.sql.syntax.statement import (
     ColumnSyntax,
     CreateModelSyntax,
     CreateRelationSyntax,

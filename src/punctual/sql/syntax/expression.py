@@ -21,7 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as RawToken
 
 from punctual.errors import ParseError, PlanError, Span
-from punctual.sql.tokens import SPARK, Token, tokenize
+from punctual.sql.syntax.tokens import SPARK, Token, tokenize
 
 OPERATOR_WORDS = frozenset((
     "AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "IS", "DIV", "CASE", "WHEN", "THEN",

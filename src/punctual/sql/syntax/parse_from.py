@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Literal
 
 from punctual.errors import ParseError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.durations import parse_duration
-from punctual.sql.expression import Expression
-from punctual.sql.expression_extent import take_expression
-from punctual.sql.parse_clause import CLAUSES
-from punctual.sql.parse_relation import parse_fit, whole_number
-from punctual.sql.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.durations import parse_duration
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.parse_clause import CLAUSES
+from punctual.sql.syntax.parse_relation import parse_fit, whole_number
+from punctual.sql.syntax.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
 
 JOIN_WORDS = frozenset(("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "ON"))
 AFTER_FROM = frozenset(("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION"))

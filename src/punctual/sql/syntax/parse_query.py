@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.errors import ParseError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.expression import Expression
-from punctual.sql.expression_extent import take_expression
-from punctual.sql.parse_clause import CLAUSES, parse_clause
-from punctual.sql.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
-from punctual.sql.parse_relation import whole_number
-from punctual.sql.statement import ClauseSyntax, CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.parse_clause import CLAUSES, parse_clause
+from punctual.sql.syntax.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
+from punctual.sql.syntax.parse_relation import whole_number
+from punctual.sql.syntax.statement import (
+    ClauseSyntax,
+    CreateQuerySyntax,
+    ItemSyntax,
+    OrderSyntax,
+    SelectSyntax,
+    TopSyntax,
+)
 
 SEMANTICS = ("PK", "U_TOPK", "U_KRANKS", "PT", "GLOBAL", "EXPECTED_RANK", "PRF", "PRFE")
 PARAMETERS = {"PT": 1, "PRFE": 1, "PRF": 10**6}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from punctual.errors import ParseError
-from punctual.sql.cursor import Cursor
-from punctual.sql.durations import parse_duration
-from punctual.sql.parse_relation import whole_number
-from punctual.sql.statement import ClauseSyntax, Duration, Name
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.durations import parse_duration
+from punctual.sql.syntax.parse_relation import whole_number
+from punctual.sql.syntax.statement import ClauseSyntax, Duration, Name
 
 CLAUSES = frozenset((
     "PERIOD", "FREQUENCY", "DEADLINE", "QUALITY", "ERROR", "SAMPLE", "ANSWERS", "ROUNDS", "CONFIDENCE", "EVERY",

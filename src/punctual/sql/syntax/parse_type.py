@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 
 from punctual.errors import BindError, Span
-from punctual.sql.cursor import Cursor
+from punctual.sql.syntax.cursor import Cursor
 
 SPELLINGS = {
     "BOOLEAN": "BOOLEAN", "TINYINT": "TINYINT", "BYTE": "TINYINT", "SMALLINT": "SMALLINT", "SHORT": "SMALLINT",

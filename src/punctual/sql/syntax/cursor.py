@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from punctual.errors import ParseError, Span
-from punctual.sql.statement import Name
-from punctual.sql.tokens import Token
+from punctual.sql.syntax.statement import Name
+from punctual.sql.syntax.tokens import Token
 
 
 class Cursor:

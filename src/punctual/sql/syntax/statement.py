@@ -7,7 +7,7 @@ from typing import Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
-from punctual.sql.expression import Expression
+from punctual.sql.syntax.expression import Expression
 
 
 @dataclass(frozen=True, slots=True)
