@@ -15,7 +15,7 @@ from punctual.estimate.ranking_reach import SPARED, mass_read
 from punctual.explain.columns import count, line
 from punctual.explain.schedule import Schedule
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.query import Comparison, Period
+from punctual.plan.query import Comparison, Period, WindowQuery
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit, UnitSynopsis
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
@@ -88,9 +88,9 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     return line(ride.query, " · ".join(parts))
 
 
-def explain_query(catalog: Catalog, name: str) -> str:
-    """One query by itself."""
-    return explain_sharing(share([catalog.queries[name.lower()]]), catalog)
+def explain_query(catalog: Catalog, query: WindowQuery) -> str:
+    """One query by itself; it need not be in the catalog any more."""
+    return explain_sharing(share([query]), catalog)
 
 
 def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ColumnReference, Expression, same_but_for_brackets
-from punctual.sql.syntax.statement import ItemSyntax
+from punctual.sql.syntax.select import ItemSyntax
 
 AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
 """Spark's order of looking names up: in SELECT, in HAVING, in ORDER BY."""

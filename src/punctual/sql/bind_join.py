@@ -1,50 +1,39 @@
 """Joins with static tables: which equalities enrich a row, and in which order.
 
 Every table needs at least one equality between one of its columns and an expression over what is already there (the
-stream, and tables joined before). Tables that the program lists with commas may be reached in another order than
-written; an explicit JOIN keeps its place among those that it depends on.
+stream, and tables joined before). Tables may be reached in another order than written, so a table may stand before
+the stream; a LEFT JOIN waits for what its own condition names.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from punctual.errors import BindError
 from punctual.plan.query import Join
-from punctual.sql.bind_predicate import conjuncts
+from punctual.sql.bind_from import BoundFrom, TableItem
 from punctual.sql.bind_row import row_sql
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.expression import Expression, matching
-from punctual.sql.syntax.statement import FromSyntax
-
-
-@dataclass(frozen=True, slots=True)
-class TableItem:
-    """A table in FROM with its syntax."""
-
-    relation: Relation
-    syntax: FromSyntax
 
 
 def bind_joins(
-    stream: Relation, tables: list[TableItem], where: list[Expression], scope: Scope, problems: Problems
+    bound: BoundFrom, where: list[Expression], problems: Problems
 ) -> tuple[tuple[Join, ...], list[Expression]]:
     """The joins in an order that works, and the conditions that are left for WHERE."""
-    conditions = list(where)
-    for item in tables:
-        if item.syntax.how != "left" and item.syntax.on is not None:
-            conditions += conjuncts(item.syntax.on)
+    conditions = [*where, *bound.conditions]
+    if not bound.as_one:
+        return (), conditions
+    stream, scope = bound.streams[0].relation, bound.scope
     joins: list[Join] = []
     there = {stream.alias.lower()}
-    waiting = list(tables)
+    waiting = list(bound.tables)
     while waiting:
         for item in waiting:
-            left = item.syntax.how == "left"
-            pool = conditions if not left else conjuncts(item.syntax.on) if item.syntax.on is not None else []
-            pairs, rest = _equalities(item.relation, pool, there, scope, problems)
+            left = item.left_on is not None
+            usable = conditions if item.left_on is None else list(item.left_on)
+            pairs, rest = _equalities(item.relation, usable, there, scope, problems)
             if pairs and not (left and rest):
                 break
         else:
@@ -60,11 +49,10 @@ def bind_joins(
 
 def _refuse(item: TableItem, stream: Relation, there: set[str], scope: Scope, problems: Problems) -> None:
     """Say what keeps a table from being joined."""
-    on = conjuncts(item.syntax.on) if item.syntax.on is not None else []
-    if item.syntax.how != "left":
+    if item.left_on is None:
         problems.add(_no_equality(item, stream))
         return
-    pairs, rest = _equalities(item.relation, on, there, scope, problems)
+    pairs, rest = _equalities(item.relation, list(item.left_on), there, scope, problems)
     for condition in rest:
         row_sql(condition, scope, "ON", problems)
         problems.not_yet("a LEFT JOIN on anything but equalities with columns of its table", condition.span)
@@ -94,12 +82,12 @@ def _equality(
     for mine, other in (sides, sides[::-1]):
         if len(mine.columns) != 1 or mine.columns[0].end - mine.columns[0].first != len(mine.tokens):
             continue
-        found = scope.find(mine.columns[0].parts)
-        if len(found) != 1 or found[0].relation != table or found[0].used != len(mine.columns[0].parts):
+        columns = scope.find(mine.columns[0].parts)
+        if len(columns) != 1 or columns[0].relation != table or columns[0].used != len(mine.columns[0].parts):
             continue
         used = [scope.find(column.parts) for column in other.columns]
         if used and all(len(f) == 1 and f[0].relation.alias.lower() in there for f in used):
-            return row_sql(other, scope, "ON", problems), found[0].column.name
+            return row_sql(other, scope, "ON", problems), columns[0].column.name
     return None
 
 
@@ -107,18 +95,18 @@ def _sides(condition: Expression) -> tuple[Expression, Expression] | None:
     """Both sides of ``a = b``."""
     if not isinstance(condition.tree, exp.EQ):
         return None
-    places, index, cases = [], 0, 0
+    equals, index, cases = [], 0, 0
     while index < len(condition.tokens):
         word = condition.tokens[index].word
         if word in ("(", "["):
             index = matching(condition.tokens, index)
         cases += (word == "CASE") - (word == "END")
         if cases == 0 and word in ("=", "=="):
-            places.append(index)
+            equals.append(index)
         index += 1
-    if len(places) != 1:
+    if len(equals) != 1:
         return None
-    return condition.part(0, places[0]), condition.part(places[0] + 1, len(condition.tokens))
+    return condition.part(0, equals[0]), condition.part(equals[0] + 1, len(condition.tokens))
 
 
 def _no_equality(item: TableItem, stream: Relation) -> BindError:

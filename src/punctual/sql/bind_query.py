@@ -10,26 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.catalog import Catalog
-from punctual.errors import BindError, PunctualError, Span
-from punctual.plan.query import Join, Key, Order, Output, WindowQuery
+from punctual.errors import BindError, PunctualError
+from punctual.plan.query import Key, Order, Output, WindowQuery
 from punctual.sql.bind_answer import AnswerBinder, output_name, reference_of
 from punctual.sql.bind_cadence import bind_cadence, bind_range
+from punctual.sql.bind_clauses import check_clauses
 from punctual.sql.bind_from import BoundFrom, bind_from
 from punctual.sql.bind_join import bind_joins
+from punctual.sql.bind_nested import check_names, refuse_nested
 from punctual.sql.bind_predicate import bind_predicate, conjuncts
-from punctual.sql.bind_row import column_names, row_pieces
+from punctual.sql.bind_row import row_pieces
 from punctual.sql.bind_top import bind_top
 from punctual.sql.bound import CreateQuery
-from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.function_names import is_aggregate
 from punctual.sql.pieces import Pieces, render
-from punctual.sql.problems import Problems, suggest
-from punctual.sql.scope import Relation, Scope
+from punctual.sql.problems import Problems
+from punctual.sql.scope import Scope
+from punctual.sql.syntax.clauses import DeadlineClause, StableClause
 from punctual.sql.syntax.expression import Expression
 from punctual.sql.syntax.parse_query import missing_k
-from punctual.sql.syntax.statement import CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax
-
-RUNS = ("PERIOD", "FREQUENCY", "DEADLINE", "STABLE")
-"""The clauses that this release carries out."""
+from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax
+from punctual.sql.syntax.statement import CreateQuerySyntax
 
 
 def bind_query(
@@ -39,8 +40,9 @@ def bind_query(
     select = syntax.select
     bound = bind_from(select, catalog, failed, problems)
     cadence = bind_cadence(select, bound, problems)
+    check_clauses(select, bound, problems)
     _refuse_clauses(select, bound, problems)
-    _refuse_other_selects(select, catalog, failed, problems)
+    refuse_nested(select, catalog, failed, problems)
     if not bound.complete:
         return None
     misread = _misread_top(select, bound.scope)
@@ -48,11 +50,9 @@ def bind_query(
         problems.add(misread)
         return None
     parts = conjuncts(select.where) if select.where is not None else []
-    joins: tuple[Join, ...] = ()
     if not bound.streams:
-        problems.not_yet("a query without a stream", select.sources[0].span)
-    elif bound.as_one:
-        joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
+        problems.not_yet("a query without a stream", bound.tables[0].syntax.span)
+    joins, parts = bind_joins(bound, parts, problems)
     where, conditions = bind_predicate(parts, bound.scope, problems)
     ranks = select.top is not None and bound.as_one and not any(item.syntax.model for item in bound.streams)
     if not ranks and (any(item.syntax.model for item in bound.streams) or not _aggregates(select)):
@@ -60,8 +60,8 @@ def bind_query(
         return None
     streams = [item.stream for item in bound.streams]
     keys, key_pieces = _keys(select, bound.scope, problems)
-    deadline = select.clause("DEADLINE")
-    deadline_us = deadline.durations[0].us if deadline else None
+    deadline = select.clause(DeadlineClause)
+    deadline_us = deadline.duration.us if deadline else None
     if ranks:
         ranking = bind_top(select, streams, bound.scope, where, problems)
         range_us = bind_range(bound, cadence)
@@ -130,31 +130,19 @@ def _aggregates(select: SelectSyntax) -> bool:
 
 def _refuse_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
     """A query whose answer is made of rows: its names are checked, and it is refused."""
-    aliases = {item.alias.text.lower() for item in select.items if item.alias is not None}
-    later = [select.having, *(item.expression for item in select.order)]
-    for expression in (*(item.expression for item in select.items), *select.groups, *later):
-        for column in expression.columns if expression is not None else ():
-            if expression is not None and not (column.parts[0].lower() in aliases and len(column.parts) == 1):
-                with problems.part():
-                    bound.scope.resolve(column, expression)
-        for error in refuse_calls(expression, column_names(bound.scope)) if expression is not None else ():
-            problems.add(error)
+    check_names(select, bound.scope, problems)
     if select.top is None and not any(item.syntax.model for item in bound.streams):
         what = "SELECT *" if select.items[0].expression is None else "a query without aggregates"
         problems.not_yet(what, select.items[0].span, "for example: SELECT lane, count(*) ... GROUP BY lane")
 
 
 def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
-    for clause in select.clauses:
-        for name in clause.names:
-            _check_mentioned(clause.keyword, name.text, name.span, bound, problems)
-        if clause.keyword not in RUNS:
-            problems.not_yet(clause.keyword, clause.span)
-        elif clause.keyword == "STABLE" and select.top is None:
-            problems.add(BindError(
-                "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
-                hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
-            ))
+    stable = select.clause(StableClause)
+    if stable is not None and select.top is None:
+        problems.add(BindError(
+            "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=stable.span,
+            hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
+        ))
     if select.distinct is not None and select.top is None:
         problems.not_yet("SELECT DISTINCT", select.distinct, "GROUP BY the same columns")
     if select.top is None:
@@ -170,30 +158,6 @@ def _refuse_clauses(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
                 hint="declare one in CREATE STREAM, for example: confidence DOUBLE PROBABILITY",
             ))
             return
-
-
-def _check_mentioned(keyword: str, name: str, span: Span, bound: BoundFrom, problems: Problems) -> None:
-    """ERROR ... ON names a column, QUALITY names FROM items."""
-    relations: tuple[Relation, ...] = bound.scope.relations
-    if keyword == "ERROR":
-        known = [column.name for relation in relations for column in relation.columns]
-        code, fact = "bind.unknown-column", f'there is no column "{name}"'
-    else:
-        known = [relation.alias for relation in relations]
-        code, fact = "bind.unknown-stream", f'there is no FROM item "{name}"'
-    if bound.complete and name.lower() not in {k.lower() for k in known}:
-        problems.add(BindError(code, fact, span=span, hint=suggest(name, known, "names")))
-
-
-def _refuse_other_selects(
-    select: SelectSyntax, catalog: Catalog, failed: frozenset[str], problems: Problems
-) -> None:
-    for source in select.sources:
-        if isinstance(source.source, SelectSyntax):
-            bind_from(source.source, catalog, failed, problems)
-    if select.union is not None:
-        problems.not_yet("UNION ALL", select.union_span)
-        bind_from(select.union, catalog, failed, problems)
 
 
 def _is_probability(having: Expression, scope: Scope, problems: Problems) -> bool:

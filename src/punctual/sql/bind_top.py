@@ -19,8 +19,9 @@ from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_row import row_sql
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
+from punctual.sql.syntax.clauses import StableClause
 from punctual.sql.syntax.expression import Expression
-from punctual.sql.syntax.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
 
 VALUES = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
 """What a ranked row is worth, by semantics; a probability otherwise."""
@@ -167,10 +168,9 @@ def _items(select: SelectSyntax, problems: Problems) -> list[ItemSyntax]:
 
 def _margin(select: SelectSyntax, semantics: str, problems: Problems) -> float:
     """What STABLE says, as a fraction; 0 without it."""
-    clause = select.clause("STABLE")
+    clause = select.clause(StableClause)
     if clause is None:
         return 0.0
-    assert clause.share is not None
     if not 0 < clause.share <= 1:
         problems.add(BindError(
             "bind.bad-margin", f"a margin is above 0% and at most 100%, not {100 * clause.share:g}%", span=clause.span,

@@ -1,89 +1,139 @@
-"""FROM: windowed streams, tables, subqueries, joins, unions of windows, models."""
+"""FROM: a tree of windowed streams, tables, subqueries and models, their joins and unions.
+
+UNION ALL binds tighter than a comma or JOIN: ``a UNION ALL b JOIN c ON ...`` joins the rows of both streams with
+``c``. Joins group from left to right; brackets group otherwise.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
-from punctual.errors import ParseError, Span
+from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.durations import parse_duration
-from punctual.sql.syntax.expression import Expression
 from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.models import ModelSyntax
 from punctual.sql.syntax.parse_clause import CLAUSES
-from punctual.sql.syntax.parse_relation import parse_fit, whole_number
-from punctual.sql.syntax.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
+from punctual.sql.syntax.parse_model import parse_model
+from punctual.sql.syntax.parse_number import whole_number
+from punctual.sql.syntax.select import (
+    FromItem,
+    FromJoin,
+    FromSyntax,
+    FromUnion,
+    JoinKind,
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    SelectSyntax,
+    WindowSyntax,
+)
+from punctual.sql.syntax.written import Name
 
-JOIN_WORDS = frozenset(("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "ON"))
+JOINS: dict[tuple[str, ...], JoinKind] = {
+    (): "inner",
+    ("INNER",): "inner",
+    ("LEFT",): "left outer",
+    ("LEFT", "OUTER"): "left outer",
+    ("LEFT", "SEMI"): "left semi",
+    ("LEFT", "ANTI"): "left anti",
+    ("RIGHT",): "right outer",
+    ("RIGHT", "OUTER"): "right outer",
+    ("FULL",): "full outer",
+    ("FULL", "OUTER"): "full outer",
+    ("CROSS",): "cross",
+}
+"""The words before JOIN."""
+JOIN_WORDS = frozenset(("JOIN", "NATURAL", "ON", *(words[0] for words in JOINS if words)))
 AFTER_FROM = frozenset(("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION"))
 ENDS_EXPRESSION = CLAUSES | AFTER_FROM | JOIN_WORDS
 WINDOW_EXAMPLE = "for example: [RANGE 20 MINUTES SLIDE 2 MINUTES]"
+MOST_JOINS = 100
+"""More joins in one FROM are refused: the tree is walked by recursion."""
 
 ParseSelect = Callable[[Cursor], SelectSyntax]
-How = Literal["first", "comma", "inner", "left", "other", "union"]
 
 
-def parse_from(cursor: Cursor, parse_select: ParseSelect) -> tuple[FromSyntax, ...]:
-    """The items after FROM."""
-    items = list(_item(cursor, parse_select, "first", None))
-    while True:
+def parse_from(cursor: Cursor, parse_select: ParseSelect) -> FromSyntax:
+    """The tree after FROM."""
+    begin = cursor.index
+    tree = _union(cursor, parse_select)
+    for _ in range(MOST_JOINS):
         first = cursor.index
-        how = _how(cursor)
-        if how is None:
-            return tuple(items)
-        joined = _item(cursor, parse_select, how, cursor.since(first))
-        if how in ("inner", "left", "other") and cursor.accept("ON"):
+        if _at_union(cursor):
+            cursor.expect("UNION", "ALL")
+            tree = FromUnion((tree, _union(cursor, parse_select)), cursor.since(begin))
+            continue
+        join: tuple[JoinKind, bool] | None = ("comma", False) if cursor.accept(",") else _join_words(cursor)
+        if join is None:
+            return tree
+        kind, natural = join
+        words = cursor.since(first)
+        right = _union(cursor, parse_select)
+        on = None
+        if kind != "comma" and cursor.accept("ON"):
             on = take_expression(cursor, "a join condition", ENDS_EXPRESSION)
-            joined = [replace(joined[0], on=on), *joined[1:]]
-        items += joined
+        tree = FromJoin(kind, natural, tree, right, on, words)
+    raise ParseError("parse.syntax", f"FROM has more than {MOST_JOINS} joins", span=cursor.since(begin))
 
 
-def _how(cursor: Cursor) -> How | None:
-    if cursor.accept(","):
-        return "comma"
-    if cursor.accept("JOIN") or cursor.accept("INNER", "JOIN"):
-        return "inner"
-    if cursor.accept("LEFT", "OUTER", "JOIN") or cursor.accept("LEFT", "JOIN"):
-        return "left"
-    if cursor.at("UNION", "ALL") and cursor.peek(2).word != "SELECT":
+def _union(cursor: Cursor, parse_select: ParseSelect) -> FromSyntax:
+    first = cursor.index
+    parts = [_item(cursor, parse_select)]
+    while _at_union(cursor):
         cursor.expect("UNION", "ALL")
-        return "union"
-    if cursor.peek().word in ("RIGHT", "FULL", "CROSS", "NATURAL", "LEFT", "INNER"):
-        cursor.next()
-        while cursor.peek().word in ("OUTER", "SEMI", "ANTI", "INNER", "LEFT", "RIGHT", "FULL"):
+        parts.append(_item(cursor, parse_select))
+    return parts[0] if len(parts) == 1 else FromUnion(tuple(parts), cursor.since(first))
+
+
+def _at_union(cursor: Cursor) -> bool:
+    return cursor.at("UNION", "ALL") and cursor.peek(2).word != "SELECT"
+
+
+def _join_words(cursor: Cursor) -> tuple[JoinKind, bool] | None:
+    natural = cursor.accept("NATURAL")
+    for words, kind in JOINS.items():
+        if cursor.accept(*words, "JOIN"):
+            return kind, natural
+    if natural or cursor.peek().word in JOIN_WORDS - {"ON"}:
+        while cursor.peek().word in ("INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "SEMI", "ANTI"):
             cursor.next()
-        cursor.expect("JOIN")
-        return "other"
+        raise cursor.wrong("JOIN", hint="JOIN and LEFT JOIN are there")
     return None
 
 
-def _item(cursor: Cursor, parse_select: ParseSelect, how: How, how_span: Span | None) -> list[FromSyntax]:
+def _item(cursor: Cursor, parse_select: ParseSelect) -> FromSyntax:
     first = cursor.index
     source: Name | SelectSyntax
-    if cursor.at("(") and cursor.peek(1).word == "SELECT":
-        cursor.expect("(")
-        source = parse_select(cursor)
-        cursor.expect(")")
-    elif cursor.accept("("):
-        union = list(parse_from(cursor, parse_select))
-        cursor.expect(")")
-        return [replace(union[0], alias=_alias(cursor) or union[0].alias, how=how, how_span=how_span), *union[1:]]
+    if cursor.at("(", "SELECT"):
+        with cursor.nested():
+            cursor.expect("(")
+            source = parse_select(cursor)
+            cursor.expect(")")
+    elif cursor.at("("):
+        with cursor.nested():
+            cursor.expect("(")
+            tree = parse_from(cursor, parse_select)
+            cursor.expect(")")
+        if not isinstance(tree, FromJoin) and (alias := _alias(cursor)) is not None:
+            return replace(tree, alias=alias)
+        return tree
     else:
         source = cursor.name("a stream or a table")
     window: WindowSyntax | None = None
     model: ModelSyntax | None = None
-    alias: Name | None = None
+    alias = None
     while True:
         if window is None and cursor.at("["):
             window = _window(cursor)
         elif model is None and cursor.at("MODEL"):
-            model = _model(cursor)
-        elif alias is None and (found := _alias(cursor)) is not None:
-            alias = found
+            model = parse_model(cursor)
+        elif alias is None and (named := _alias(cursor)) is not None:
+            alias = named
         else:
-            return [FromSyntax(source, cursor.since(first), window, model, alias, how, how_span)]
+            return FromItem(source, cursor.since(first), window, model, alias)
 
 
 def _alias(cursor: Cursor) -> Name | None:
@@ -99,67 +149,32 @@ def _window(cursor: Cursor) -> WindowSyntax:
     first = cursor.index
     cursor.expect("[")
     if cursor.accept("NOW"):
-        window = WindowSyntax("NOW", Span(0, 0))
-    elif cursor.accept("ROWS"):
-        whole_number(cursor, "a number of rows")
-        window = WindowSyntax("ROWS", Span(0, 0))
-    elif cursor.accept("PARTITION BY"):
-        keys = [take_expression(cursor, "a key", frozenset(("ROWS",)))]
-        while cursor.accept(","):
-            keys.append(take_expression(cursor, "a key", frozenset(("ROWS",))))
-        cursor.expect("ROWS")
-        whole_number(cursor, "a number of rows")
-        window = WindowSyntax("PARTITION BY", Span(0, 0), partition=tuple(keys))
-    elif cursor.at("RANGE") or cursor.at("SIZE"):
-        bare = cursor.next().word == "SIZE"
-        length = parse_duration(cursor, bare_seconds=bare)
-        slide, slide_first = None, cursor.index
-        if cursor.accept("ADVANCE" if bare else "SLIDE"):
-            slide = parse_duration(cursor, bare_seconds=bare)
-        slide_span = cursor.since(slide_first) if slide is not None else None
-        window = WindowSyntax("RANGE", Span(0, 0), length, slide, slide_span)
-    else:
-        raise cursor.wrong("a window", hint=WINDOW_EXAMPLE)
-    if not cursor.at("]"):
-        raise cursor.wrong('"]"', hint=WINDOW_EXAMPLE)
-    cursor.expect("]")
-    return replace(window, span=cursor.since(first))
-
-
-def _model(cursor: Cursor) -> ModelSyntax:
-    first = cursor.index
-    cursor.expect("MODEL")
-    attributes: list[Name] = []
-    expressions: list[Expression] = []
-    columns: list[Name] = []
-    bracket = cursor.accept("(")
-    attributes.append(cursor.name("a modelled attribute"))
-    if bracket or cursor.at("="):
-        cursor.expect("=")
-        expressions.append(take_expression(cursor, "an expression", frozenset(("FOR", "SPLIT"))))
-        while bracket and cursor.accept(","):
-            attributes.append(cursor.name("a modelled attribute"))
-            cursor.expect("=")
-            expressions.append(take_expression(cursor, "an expression"))
-        if bracket:
-            cursor.expect(")")
-        cursor.expect("FOR")
-        parse_duration(cursor)
-    elif cursor.accept("FIT"):
-        parse_fit(cursor)
-    elif cursor.accept("BY"):
-        cursor.name("the name of a solver")
-        cursor.expect("(")
-        if not cursor.at(")"):
-            columns.append(cursor.name("a column"))
+        _close_window(cursor)
+        return NowWindow(cursor.since(first))
+    if cursor.at("ROWS") or cursor.at("PARTITION BY"):
+        partition = []
+        if cursor.accept("PARTITION BY"):
+            partition.append(take_expression(cursor, "a key", frozenset(("ROWS",))))
             while cursor.accept(","):
-                columns.append(cursor.name("a column"))
-        cursor.expect(")")
-    else:
-        raise cursor.wrong("=, FIT or BY", hint="for example: MODEL x = x + v * t FOR 60 SECONDS")
-    if cursor.accept("SPLIT"):
-        cursor.name("the name of a split function")
-    return ModelSyntax(tuple(attributes), tuple(expressions), tuple(columns), cursor.since(first))
+                partition.append(take_expression(cursor, "a key", frozenset(("ROWS",))))
+        cursor.expect("ROWS")
+        rows = whole_number(cursor, "a number of rows")
+        _close_window(cursor)
+        return RowsWindow(rows, tuple(partition), cursor.since(first))
+    if not (cursor.at("RANGE") or cursor.at("SIZE")):
+        raise cursor.wrong("a window", hint=WINDOW_EXAMPLE)
+    bare = cursor.next().word == "SIZE"
+    length = parse_duration(cursor, bare_seconds=bare)
+    slide_first = cursor.index
+    slide = parse_duration(cursor, bare_seconds=bare) if cursor.accept("ADVANCE" if bare else "SLIDE") else None
+    slide_span = cursor.since(slide_first)
+    _close_window(cursor)
+    return RangeWindow(length, slide, slide_span, cursor.since(first))
+
+
+def _close_window(cursor: Cursor) -> None:
+    if not cursor.accept("]"):
+        raise cursor.wrong('"]"', hint=WINDOW_EXAMPLE)
 
 
 def reject_leftover(cursor: Cursor) -> ParseError:

@@ -1,44 +1,49 @@
-"""What a program says, as it says it: the syntax tree, with places, before any name is looked up."""
+"""Statements as a program writes them: the syntax tree, with spans, before any name is looked up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
 from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.models import Fit
+from punctual.sql.syntax.select import SelectSyntax
+from punctual.sql.syntax.written import Duration, Name
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """An identifier without its quotes."""
+class GivenDistribution:
+    """``~ NORMAL(mean, sd)``, ``~ UNIFORM(low, high)``, ``~ DISCRETE(values, weights)``: two columns say it."""
 
-    text: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """A length of time above zero."""
-
-    us: Micros
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class UncertainSyntax:
-    """``~ NORMAL(mean, sd)`` and its kin: the columns that the distribution reads, the condition after IF."""
-
-    kind: str
+    kind: Literal["NORMAL", "UNIFORM", "DISCRETE"]
     columns: tuple[Name, ...]
-    condition: Expression | None
     span: Span
+    condition: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class MissingValue:
+    """``~ EMPIRICAL BY k``, ``~ INTERPOLATED BY k WITHIN d``, ``~ NEAREST 10 BY (x, y)``: what stands in for NULL.
+
+    ``condition`` (IF) says which values besides NULL count as missing.
+    """
+
+    kind: Literal["EMPIRICAL", "INTERPOLATED", "NEAREST"]
+    columns: tuple[Name, ...]
+    span: Span
+    neighbours: int | None = None
+    within: Duration | None = None
+    condition: Expression | None = None
+
+
+UncertainSyntax = GivenDistribution | MissingValue
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnSyntax:
-    """A declared column. ``roles`` maps EVENT TIME, WATERMARK, KEY, PROBABILITY and RULE to their places."""
+    """A declared column. ``roles`` maps EVENT TIME, WATERMARK, KEY, PROBABILITY and RULE to their spans."""
 
     name: Name
     type: str
@@ -53,18 +58,48 @@ class ColumnSyntax:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSyntax:
-    """FROM FILES, KAFKA, RATE or FEED with what belongs to each of them."""
+class FilesSyntax:
+    """FROM FILES 'path' FORMAT JSON OPTIONS (key 'value')."""
 
-    kind: Literal["FILES", "KAFKA", "RATE", "FEED"]
+    kind: ClassVar[str] = "FILES"
+    path: Name
+    format: str | None
+    options: tuple[tuple[str, str], ...]
     span: Span
-    address: Name | None = None
-    topic: str | None = None
-    format: str | None = None
-    options: tuple[tuple[str, str], ...] = ()
-    rows: int = 0
-    per_us: Micros = 0
-    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSyntax:
+    """FROM KAFKA 'host:9092' TOPIC 'ticks' FORMAT JSON."""
+
+    kind: ClassVar[str] = "KAFKA"
+    servers: Name
+    topic: str
+    format: str | None
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RateSyntax:
+    """FROM RATE 1000 PER SECOND LIMIT 5 ROWS."""
+
+    kind: ClassVar[str] = "RATE"
+    rows: int
+    per_us: Micros
+    limit: int | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSyntax:
+    """FROM FEED."""
+
+    kind: ClassVar[str] = "FEED"
+    span: Span
+
+
+SourceSyntax = FilesSyntax | KafkaSyntax | RateSyntax | FeedSyntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,123 +114,24 @@ class CreateRelationSyntax:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateModelSyntax:
+class FitModelSyntax:
     """CREATE MODEL name AS FIT attribute ... BY keys FROM stream."""
 
     name: Name
     attribute: Name
+    fit: Fit
     keys: tuple[Name, ...]
     stream: Name
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSyntax:
-    """A window in brackets."""
+class ReadModelSyntax:
+    """CREATE MODEL name FROM FILES ...: segments that somebody else made."""
 
-    kind: Literal["RANGE", "NOW", "ROWS", "PARTITION BY"]
+    name: Name
+    files: FilesSyntax
     span: Span
-    range: Duration | None = None
-    slide: Duration | None = None
-    slide_span: Span | None = None
-    partition: tuple[Expression, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSyntax:
-    """MODEL after a FROM item: the attributes it declares, and the expressions and columns that it reads."""
-
-    attributes: tuple[Name, ...]
-    expressions: tuple[Expression, ...]
-    columns: tuple[Name, ...]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class FromSyntax:
-    """One FROM item and how it is joined with those before it."""
-
-    source: Name | SelectSyntax
-    span: Span
-    window: WindowSyntax | None = None
-    model: ModelSyntax | None = None
-    alias: Name | None = None
-    how: Literal["first", "comma", "inner", "left", "other", "union"] = "first"
-    how_span: Span | None = None
-    on: Expression | None = None
-
-    @property
-    def label(self) -> str:
-        if self.alias is not None:
-            return self.alias.text
-        return self.source.text if isinstance(self.source, Name) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ItemSyntax:
-    """A SELECT item; ``expression`` is None for ``*`` and ``t.*``."""
-
-    expression: Expression | None
-    alias: Name | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class OrderSyntax:
-    """An ORDER BY item; what was not said is None."""
-
-    expression: Expression
-    ascending: bool
-    nulls_first: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class TopSyntax:
-    """TOP k, its semantics with their numbers, and whether keys are ranked; ``span`` underlines ``TOP k``.
-
-    ``numbers`` is the place of the semantics' numbers.
-    """
-
-    k: int
-    semantics: str
-    parameters: tuple[float, ...]
-    streams: bool
-    exclusive: bool
-    span: Span
-    numbers: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClauseSyntax:
-    """A clause after the query: its keyword, its place, its durations, the names it mentions, the share of STABLE."""
-
-    keyword: str
-    span: Span
-    durations: tuple[Duration, ...] = ()
-    names: tuple[Name, ...] = ()
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SelectSyntax:
-    """SELECT ... with all of its clauses; ``union`` is the SELECT after UNION ALL."""
-
-    items: tuple[ItemSyntax, ...]
-    sources: tuple[FromSyntax, ...]
-    span: Span
-    distinct: Span | None = None
-    top: TopSyntax | None = None
-    where: Expression | None = None
-    groups: tuple[Expression, ...] = ()
-    having: Expression | None = None
-    order: tuple[OrderSyntax, ...] = ()
-    limit: int | None = None
-    clauses: tuple[ClauseSyntax, ...] = ()
-    union: SelectSyntax | None = None
-    union_span: Span | None = None
-
-    def clause(self, keyword: str) -> ClauseSyntax | None:
-        return next((clause for clause in self.clauses if clause.keyword == keyword), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +144,10 @@ class CreateQuerySyntax:
 
 
 @dataclass(frozen=True, slots=True)
-class DropQuerySyntax:
-    """DROP QUERY name."""
+class DropSyntax:
+    """DROP QUERY name, DROP MODEL name."""
 
+    kind: Literal["query", "model"]
     name: Name
     span: Span
 
@@ -233,11 +170,5 @@ class ExplainSyntax:
     span: Span
 
 
-StatementSyntax = (
-    CreateRelationSyntax
-    | CreateModelSyntax
-    | CreateQuerySyntax
-    | DropQuerySyntax
-    | SetSyntax
-    | ExplainSyntax
-)
+CreateSyntax = CreateRelationSyntax | FitModelSyntax | ReadModelSyntax | CreateQuerySyntax
+StatementSyntax = CreateSyntax | DropSyntax | SetSyntax | ExplainSyntax
