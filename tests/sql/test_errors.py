@@ -233,6 +233,10 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("config.unknown-option", "SET tikc = 3", "tikc"),
     ("config.bad-value", "SET tick = soon", "soon"),
     ("config.bad-value", "SET qos = best-of-all", "best-of-all"),
+    ("plan.not-yet", "SET anytime = epoch", "anytime"),
+    ("plan.not-yet", "SET Seed = 7", "Seed"),
+    ("plan.not-yet", "SET qos = feedback", "feedback"),
+    ("plan.not-yet", "SET window_merge = rows", "rows"),
 ]
 
 NOT_YET: list[tuple[str, str]] = [

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.catalog import Catalog
-from punctual.config import parse_options
-from punctual.errors import BindError, ConfigError, ProgramErrors, PunctualError, Span
+from punctual.config import NOT_YET, parse_options
+from punctual.errors import BindError, ProgramErrors, PunctualError, Span
 from punctual.plan.query import WindowQuery
 from punctual.plan.relation import Declared
 from punctual.sql.bind_model import check_fit_statement
@@ -177,9 +177,10 @@ class _Binder:
         name, value = syntax.name.text.lower(), syntax.value.text
         try:
             parse_options({name: value})
-        except ConfigError as error:
-            span = syntax.name.span if error.code == "config.unknown-option" else syntax.value.span
-            raise ConfigError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
+        except PunctualError as error:
+            wrong_name = error.code == "config.unknown-option" or name in NOT_YET
+            span = syntax.name.span if wrong_name else syntax.value.span
+            raise type(error)(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
         self.catalog = self.catalog.with_option(name, value)
         return SetOption(name, value, syntax.span)
 
