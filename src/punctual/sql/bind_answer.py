@@ -148,6 +148,8 @@ def _replace_key(pieces: Pieces, key: Pieces, name: str) -> Pieces:
 
 
 def _is_operand(pieces: Pieces, first: int, end: int) -> bool:
+    if first > 0 and end < len(pieces) and (pieces[first - 1].text, pieces[end].text) == ("(", ")"):
+        return True  # it is all that the brackets hold
     here = pieces[first].span
     inside = (Piece("(", "bound", here, True), *pieces[first:end], Piece(")", "bound", here, True))
     return same_but_for_brackets(render(pieces), render((*pieces[:first], *inside, *pieces[end:])))

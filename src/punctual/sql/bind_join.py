@@ -7,6 +7,8 @@ the stream; a LEFT JOIN waits for what its own condition names.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from punctual.errors import BindError
@@ -18,54 +20,77 @@ from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.expression import Expression, matching
 
 
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """``column = other``: a way to join the table of the column once the tables of the other side are there."""
+
+    table: Relation
+    column: str
+    other: Expression
+    needs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A conjunct and the equalities that it can be read as: none, or one for each side that is a table's column."""
+
+    expression: Expression
+    equalities: tuple[_Equality, ...]
+
+    def joins(self, table: Relation, there: set[str]) -> _Equality | None:
+        return next((e for e in self.equalities if e.table == table and e.needs <= there), None)
+
+
 def bind_joins(
     bound: BoundFrom, where: list[Expression], problems: Problems
 ) -> tuple[tuple[Join, ...], list[Expression]]:
     """The joins in an order that works, and the conditions that are left for WHERE."""
-    conditions = [*where, *bound.conditions]
     if not bound.as_one:
-        return (), conditions
+        return (), [*where, *bound.conditions]
     stream, scope = bound.streams[0].relation, bound.scope
+    conditions = [_read(condition, scope) for condition in (*where, *bound.conditions)]
     joins: list[Join] = []
     there = {stream.alias.lower()}
-    waiting = list(bound.tables)
-    while waiting:
-        for item in waiting:
-            left = item.left_on is not None
-            usable = conditions if item.left_on is None else list(item.left_on)
-            pairs, rest = _equalities(item.relation, usable, there, scope, problems)
-            if pairs and not (left and rest):
-                break
-        else:
-            break
-        conditions = conditions if left else rest
-        joins.append(Join(item.relation.name, item.relation.alias, "left" if left else "inner", tuple(pairs)))
+    waiting = [
+        (item, None if item.left_on is None else [_read(condition, scope) for condition in item.left_on])
+        for item in bound.tables
+    ]
+    while (ready := _first_ready(waiting, conditions, there)) is not None:
+        index, pairs, rest = ready
+        item, left_on = waiting.pop(index)
+        conditions = rest if left_on is None else conditions
+        on = tuple((row_sql(pair.other, scope, "ON", problems), pair.column) for pair in pairs)
+        joins.append(Join(item.relation.name, item.relation.alias, "inner" if left_on is None else "left", on))
         there.add(item.relation.alias.lower())
-        waiting.remove(item)
-    for item in waiting:
-        _refuse(item, stream, there, scope, problems)
-    return tuple(joins), conditions
+    for item, left_on in waiting:
+        pairs, rest = _equalities(item.relation, left_on or [], there)
+        for condition in rest:
+            row_sql(condition.expression, scope, "ON", problems)
+            what = "a LEFT JOIN on anything but equalities with columns of its table"
+            problems.not_yet(what, condition.expression.span)
+        if not pairs and not rest:
+            problems.add(_no_equality(item, stream))
+    return tuple(joins), [condition.expression for condition in conditions]
 
 
-def _refuse(item: TableItem, stream: Relation, there: set[str], scope: Scope, problems: Problems) -> None:
-    """Say what keeps a table from being joined."""
-    if item.left_on is None:
-        problems.add(_no_equality(item, stream))
-        return
-    pairs, rest = _equalities(item.relation, list(item.left_on), there, scope, problems)
-    for condition in rest:
-        row_sql(condition, scope, "ON", problems)
-        problems.not_yet("a LEFT JOIN on anything but equalities with columns of its table", condition.span)
-    if not pairs and not rest:
-        problems.add(_no_equality(item, stream))
+def _first_ready(
+    waiting: list[tuple[TableItem, list[_Condition] | None]], conditions: list[_Condition], there: set[str]
+) -> tuple[int, list[_Equality], list[_Condition]] | None:
+    """The index of the first table that can be joined with what is there, how, and the conditions that are left."""
+    for index, (item, left_on) in enumerate(waiting):
+        pairs, rest = _equalities(item.relation, conditions if left_on is None else left_on, there)
+        if pairs and (left_on is None or not rest):
+            return index, pairs, rest
+    return None
 
 
 def _equalities(
-    table: Relation, conditions: list[Expression], there: set[str], scope: Scope, problems: Problems
-) -> tuple[list[tuple[str, str]], list[Expression]]:
+    table: Relation, conditions: list[_Condition], there: set[str]
+) -> tuple[list[_Equality], list[_Condition]]:
+    """Those that join the table, and the conditions that are left."""
     pairs, rest = [], []
     for condition in conditions:
-        pair = _equality(table, condition, there, scope, problems)
+        pair = condition.joins(table, there)
         if pair is None:
             rest.append(condition)
         else:
@@ -73,22 +98,20 @@ def _equalities(
     return pairs, rest
 
 
-def _equality(
-    table: Relation, condition: Expression, there: set[str], scope: Scope, problems: Problems
-) -> tuple[str, str] | None:
+def _read(condition: Expression, scope: Scope) -> _Condition:
     sides = _sides(condition)
-    if sides is None:
-        return None
-    for mine, other in (sides, sides[::-1]):
+    equalities = []
+    for mine, other in (sides, sides[::-1]) if sides is not None else ():
         if len(mine.columns) != 1 or mine.columns[0].end - mine.columns[0].first != len(mine.tokens):
             continue
         columns = scope.find(mine.columns[0].parts)
-        if len(columns) != 1 or columns[0].relation != table or columns[0].used != len(mine.columns[0].parts):
+        if len(columns) != 1 or columns[0].used != len(mine.columns[0].parts):
             continue
         used = [scope.find(column.parts) for column in other.columns]
-        if used and all(len(f) == 1 and f[0].relation.alias.lower() in there for f in used):
-            return row_sql(other, scope, "ON", problems), columns[0].column.name
-    return None
+        if used and all(len(choices) == 1 for choices in used):
+            needs = frozenset(choices[0].relation.alias.lower() for choices in used)
+            equalities.append(_Equality(columns[0].relation, columns[0].column.name, other, needs))
+    return _Condition(condition, tuple(equalities))
 
 
 def _sides(condition: Expression) -> tuple[Expression, Expression] | None:

@@ -18,11 +18,13 @@ class Problems:
 
     def __init__(self) -> None:
         self.errors: list[PunctualError] = []
+        self._known: set[tuple[str, str, Span | None]] = set()
 
     def add(self, error: PunctualError) -> None:
         """Keep an error; the same one at the same place is kept once."""
-        known = {(e.code, e.fact, e.span) for e in self.errors}
-        if (error.code, error.fact, error.span) not in known:
+        known = (error.code, error.fact, error.span)
+        if known not in self._known:
+            self._known.add(known)
             self.errors.append(error)
 
     def not_yet(self, what: str, span: Span | None, hint: str | None = None) -> None:

@@ -40,9 +40,13 @@ UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "date_add", 
 
 
 class _ExpressionParser(SparkParser):
-    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged."""
+    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged.
+
+    IF without brackets is an error, not a command of some other system, about which sqlglot would write to the log.
+    """
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+    NO_PAREN_IF_COMMANDS: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
