@@ -2,7 +2,7 @@
 
 A block after ``<!-- explain schedule -->`` (or ``sharing``; ``with option = value`` may follow) holds what EXPLAIN
 prints of the SQL block before it: all of it, or some of its paragraphs. ``python -m tests.docs.test_docs`` rewrites
-those blocks and the table of options; the diff of the pages is what a reviewer reads.
+those blocks and the list of options; the diff of the pages is what a reviewer reads.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import re
 import sys
 from dataclasses import fields
 from pathlib import Path
+from textwrap import fill
 
 import pytest
 
 from punctual.clock import iso, span_text
-from punctual.config import Options
+from punctual.config import NOT_YET, Options
 from punctual.explain.look import look_at
 from punctual.kinds.program import compile_program
 from punctual.schedule.epochs import Epoch
@@ -91,8 +92,9 @@ def test_the_record_of_the_journal_can_be_read() -> None:
     assert [Epoch.from_json(body).to_json() for body in block["cadence"]] == block["cadence"]
 
 
-def options_table() -> str:
-    rows = ["| option | default | accepts | meaning |", "|---|---|---|---|"]
+def options_list() -> str:
+    """Every option with its default, its meaning and what it accepts, then those that are not there yet."""
+    lines = []
     for field in fields(Options):
         value = field.default
         if field.name.endswith("_us"):
@@ -104,14 +106,21 @@ def options_table() -> str:
         else:
             shown = "none" if value is None else str(value)
         about = field.metadata
-        rows.append(f"| `{about['name']}` | {shown} | {about['accepts']} | {about['meaning']} |")
-    return "\n".join(rows) + "\n"
+        lines.append(f"- `{about['name']}` ({shown}): {about['meaning']}. Accepts {about['accepts']}.")
+    lines += ["", "Not there yet, and refused with `plan.not-yet`:", ""]
+    lines += [f"- `{name}`: {meaning}" for name, meaning in NOT_YET.items()]
+    lines += [
+        f"- `{field.metadata['name']} = {word}`"
+        for field in fields(Options)
+        for word in field.metadata.get("not_yet", ())
+    ]
+    return "".join(fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) + "\n" for line in lines)
 
 
 def test_the_page_of_options_is_that_of_the_code() -> None:
     found = OPTIONS.search((ROOT / "docs" / "operations.md").read_text())
     assert found is not None
-    assert found.group(2) == options_table(), "run: python -m tests.docs.test_docs"
+    assert found.group(2) == options_list(), "run: python -m tests.docs.test_docs"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +141,7 @@ def rewrite() -> None:
     for page in PAGES:
         text = page.read_text()
         plans = EXPLAINED.sub(lambda found, text=text: found[1] + as_printed(text, found), text)  # type: ignore[misc]
-        page.write_text(OPTIONS.sub(lambda found: found[1] + options_table() + found[3], plans))
+        page.write_text(OPTIONS.sub(lambda found: found[1] + options_list() + found[3], plans))
 
 
 if __name__ == "__main__":

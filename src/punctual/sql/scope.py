@@ -7,9 +7,9 @@ from typing import Literal
 
 from punctual.errors import BindError, Span
 from punctual.plan.relation import Column, find_column, quoted
-from punctual.sql.expression import ColumnReference, Expression
 from punctual.sql.pieces import Piece
 from punctual.sql.problems import suggest
+from punctual.sql.syntax.expression import ColumnReference, Expression
 
 
 @dataclass(frozen=True, slots=True)

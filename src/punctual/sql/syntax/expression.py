@@ -21,7 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as RawToken
 
 from punctual.errors import ParseError, PlanError, Span
-from punctual.sql.tokens import SPARK, Token, tokenize
+from punctual.sql.syntax.tokens import SPARK, Token, tokenize
 
 OPERATOR_WORDS = frozenset((
     "AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "IS", "DIV", "CASE", "WHEN", "THEN",
@@ -40,9 +40,13 @@ UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "date_add", 
 
 
 class _ExpressionParser(SparkParser):
-    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged."""
+    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged.
+
+    IF without brackets is an error, not a command of some other system, about which sqlglot would write to the log.
+    """
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+    NO_PAREN_IF_COMMANDS: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)

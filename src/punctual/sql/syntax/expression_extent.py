@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from punctual.config import unit_us
 from punctual.errors import ParseError
-from punctual.sql.cursor import Cursor
-from punctual.sql.expression import OPERATOR_WORDS, Expression, matching, parse_expression
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.expression import OPERATOR_WORDS, Expression, matching, parse_expression
 
 HARD_STOPS = frozenset(("FROM", "GROUP BY", "ORDER BY"))
 CONTINUING = OPERATOR_WORDS - {"FROM", "WHERE", "AS", "ON", "USING", "SELECT", "BY", "ALL", "CASE", "INTERVAL"} | {
