@@ -48,10 +48,10 @@ def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset
 
 
 def _closing(cursor: Cursor) -> int:
-    place = matching(tuple(cursor.tokens), cursor.index)
-    if place == len(cursor.tokens):
+    index = matching(tuple(cursor.tokens), cursor.index)
+    if index == len(cursor.tokens):
         raise ParseError("parse.syntax", "this bracket is never closed", span=cursor.peek().span)
-    return place
+    return index
 
 
 def _interval_word(text: str) -> bool:

@@ -107,10 +107,10 @@ def _item(cursor: Cursor) -> ItemSyntax:
 
 
 def _expressions(cursor: Cursor) -> list[Expression]:
-    found = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
+    expressions = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
     while cursor.accept(","):
-        found.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
-    return found
+        expressions.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
+    return expressions
 
 
 def _order(cursor: Cursor) -> list[OrderSyntax]:
