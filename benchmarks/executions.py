@@ -30,12 +30,12 @@ from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.memory import Memory
+from punctual.engine.holders import Holders
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Execution:
 class Metered:
     """A memory that says how long it answered."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Holders) -> None:
         self.scan, self.streams = memory.scan, memory.streams
         self.cpu = 0.0
         self._memory = memory
@@ -80,7 +80,7 @@ class StandsIn:
         """Watch no more, and let the engine go."""
         del self._answering.answer, self._answering, self._answer
 
-    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         return self._answer(jobs, memory, timing)
 
 
@@ -92,7 +92,7 @@ class Watched(StandsIn):
         self.calls: list[Execution] = []
         self._one_by_one = one_by_one
 
-    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in _executions(jobs) if self._one_by_one else [jobs]:
@@ -115,7 +115,7 @@ class Watched(StandsIn):
         return AnsweredPass([AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()])
 
 
-def _merges(memory: Memory) -> int:
+def _merges(memory: Holders) -> int:
     return sum(panes.merges for panes in memory._panes.values())
 
 

@@ -25,7 +25,7 @@ from benchmarks.report import Goal, Picture, Result
 from punctual.clock import SECOND, iso
 from punctual.engine.engine import Engine
 from punctual.kinds.program import compile_program, share
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plans import class_plans
 
 START = 1_700_000_000 * SECOND
 STALLS_S = (5, 10, 20, 40)

@@ -29,13 +29,13 @@ from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.memory import Memory
+from punctual.engine.holders import Holders
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime.backend import Backend
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
 Cut = Literal["one by one", "by instant", "not at all"]
 Batches = Sequence[Mapping[str, pa.Table]]
@@ -85,7 +85,7 @@ class _Watched(StandsIn):
         self._ran = ran
         self._cut = cut
 
-    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in cut_into(jobs, self._cut if self.measuring else "not at all"):
@@ -119,7 +119,7 @@ def cut_into(jobs: list[Job], cut: Cut) -> Iterator[list[Job]]:
         yield found[which]
 
 
-def kept_rows(memory: Memory) -> int:
+def kept_rows(memory: Holders) -> int:
     """How many ranked rows the panes on the driver hold."""
     held = 0
     for panes in memory._panes.values():
@@ -143,7 +143,7 @@ def _opened(backend: Backend, program: str, cut: Cut) -> Iterator[tuple[Engine, 
         ran = Ran(class_plans(core.programs.running.plan, core.programs.options.cadence, scan=False), sink)
         watched = _Watched(core, ran, cut)
         yield engine, ran, watched
-        ran.kept = kept_rows(core.held.memory)
+        ran.kept = kept_rows(core.held.holders)
         watched.leave()
 
 

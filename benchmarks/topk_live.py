@@ -20,7 +20,7 @@ from punctual.engine.answering import AnsweredPass
 from punctual.engine.cadences import Timing
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.memory import Memory
+from punctual.engine.holders import Holders
 from punctual.kinds.job import Job
 from punctual.runtime.backend import Backend
 
@@ -34,7 +34,7 @@ class _Spending(StandsIn):
         self._clock = clock
         self._factor = factor
 
-    def __call__(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         began = process_time()
         found = self._answer(jobs, memory, timing)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +19,12 @@ MAY: dict[str, set[str]] = {
     "catalog": {"plan"},
     "estimate": {"plan", "kernel"},
     "sql": {"plan", "catalog"},
-    "share": {"plan", "estimate"},
+    "share": {"plan", "estimate", "kernel"},
     "schedule": {"estimate"},
     "ports": {"plan"},
     "store": {"ports"},
-    "runtime": {"plan", "kernel", "ports"},
-    "kinds": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "runtime"},
+    "runtime": {"plan", "kernel", "ports", "store"},
+    "kinds": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "store", "runtime"},
     "engine": {
         "sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "ports", "store", "runtime", "kinds",
     },
@@ -39,7 +40,15 @@ GUESTS = {
     "rich": {"cli"},
     "pandas": {"engine"},
 }
-WORKERS_LOAD = ("kernel", "errors", "own_names", "runtime.operators")
+KERNEL: dict[str, set[str]] = {
+    "arrays": set(),
+    "world": set(),
+    "synopses": {"arrays", "world"},
+    "panes": {"arrays", "synopses"},
+}
+"""Folders of the kernel, and which of them each may import. `kernel/warm.py` imports them all."""
+MOST_MODULES = 20
+WORKERS_LOAD = ("kernel", "errors", "own_names", "runtime.operators", "store.products")
 
 
 def modules() -> Iterator[tuple[str, Path, ast.Module]]:
@@ -77,6 +86,27 @@ def test_rooms_import_only_what_they_may() -> None:
     assert wrong == []
 
 
+def test_no_folder_of_the_kernel_imports_back() -> None:
+    folders = {path.name for path in (SRC / "kernel").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(KERNEL)
+    wrong = []
+    for name, _path, tree in modules():
+        room, folder = [*name.split("."), ""][:2]
+        if room != "kernel" or folder not in KERNEL:
+            continue
+        for target in imports(tree):
+            other = target.removeprefix("punctual.kernel.").partition(".")[0]
+            if target.startswith("punctual.kernel.") and other not in KERNEL[folder] | {folder, "compiled"}:
+                wrong.append(f"{name} imports {target}")
+    assert wrong == []
+
+
+def test_folders_of_the_kernel_and_of_sharing_can_be_read_through() -> None:
+    counts = Counter(path.parent for _name, path, _tree in modules() if path.stem != "__init__")
+    large = [str(folder) for folder, count in counts.items() if count > MOST_MODULES]
+    assert [folder for folder in large if {"kernel", "share"} & set(Path(folder).parts)] == []
+
+
 def test_no_import_hides_in_a_function() -> None:
     wrong = [
         f"{name}: {function.name}"
@@ -92,7 +122,7 @@ def test_no_import_hides_in_a_function() -> None:
 def test_what_workers_load_is_small() -> None:
     wrong = []
     for name, _path, tree in modules():
-        if not name.startswith(("runtime.operators", "kernel")):
+        if not name.startswith(("runtime.operators", "kernel", "store.products")):
             continue
         for target in imports(tree):
             if target.startswith("punctual.") and not target.removeprefix("punctual.").startswith(WORKERS_LOAD):

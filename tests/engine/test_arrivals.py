@@ -12,7 +12,7 @@ from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.ports.feeds.releases import NOT_YET, Completed
 from punctual.runtime.backend import Tick
-from punctual.runtime.operators.reduce import FACTS, Facts
+from punctual.store.products import Facts, outputs
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -35,10 +35,10 @@ class Watched(InProcess):
 
     def tick(self, tick: Tick) -> pa.Table:
         output = super().tick(tick)
-        facts = Facts()
-        for row in output.to_pylist():
-            if row["unit"] == FACTS:
-                facts.add(Facts.from_json(row["payload"]))
+        facts = Facts("fed")
+        for produced in outputs(output):
+            if isinstance(produced.product, Facts):
+                facts = facts.plus(produced.product)
         self.ticks.append((tick, facts))
         return output
 

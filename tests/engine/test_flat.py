@@ -41,7 +41,7 @@ class Size:
 
 def _size(engine: Engine, state: Path) -> Size:
     found = [os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(state) for name in names]
-    return Size(len(found), sum(found), engine._opened().core.held.memory.cells)
+    return Size(len(found), sum(found), engine._opened().core.held.holders.cells)
 
 
 @pytest.fixture

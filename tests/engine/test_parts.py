@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.engine.isolate import find
-from punctual.engine.late import LateRows
+from punctual.engine.late_rows import LateRows
 from punctual.engine.progress import Progress
-from punctual.kernel.window.lift import lift
+from punctual.kernel.panes.lift import lift
 from punctual.runtime.lower import rows_only
-from punctual.runtime.operators.reduce import Facts
 from punctual.schedule.due import BEGINNING
+from punctual.store.codec import decode, encode
+from punctual.store.products import Facts
 
 
 @settings(derandomize=True, deadline=None)
@@ -50,11 +51,11 @@ def test_late_rows_of_a_window(batches: list[list[int]], dropped: int) -> None:
 
 
 def test_completeness_is_a_microsecond_behind_the_watermark_and_never_goes_back() -> None:
-    progress = Progress().after(Facts(3, 0, 0, 100, 200), 50)
+    progress = Progress().after(Facts("s", 3, 0, 0, 100, 200), 50)
     assert (progress.through, progress.least, progress.greatest) == (149, 100, 200)
-    later = progress.after(Facts(1, 2, 1, 160, 160), 50)
+    later = progress.after(Facts("s", 1, 2, 1, 160, 160), 50)
     assert (later.through, later.accepted, later.late, later.dead) == (149, 4, 2, 1)
     assert later.complete(10).through == 149
     assert later.complete(1_000).through == 1_000
-    assert Progress().after(Facts(0, 0, 5), 50).through == BEGINNING
-    assert Progress.from_json(later.to_json()) == later
+    assert Progress().after(Facts("s", 0, 0, 5), 50).through == BEGINNING
+    assert decode(encode(later), Progress) == later

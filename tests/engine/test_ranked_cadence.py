@@ -100,8 +100,9 @@ def test_the_cost_of_a_published_plan_is_k() -> None:
     (plan,) = found.plans
     assert [(work.shared, work.own) for work in plan.works] == [(k, 0) for k, _s in BOUNDS.values()]
     assert "costs in ranks of a row" in found.text()
-    costs = found.costs(plan)
-    assert plan.cost_per_unit == costs["exact"] == min(cost for cost in costs.values() if cost is not None)
+    (methods,) = found.compared([plan])
+    costs = {method: one.cost_per_unit for method, one in methods.items() if one is not None}
+    assert plan.cost_per_unit == costs["exact"] == min(costs.values())
     assert plan.cost_per_unit < costs["conservative"]
 
 
@@ -116,7 +117,7 @@ def test_the_cost_of_a_published_plan_is_k() -> None:
 def test_auto_counts_executions_and_answers_too(pairs: list[tuple[int, int]], apart: bool) -> None:
     found = schedule(pairs, "auto")
     (plan,) = found.plans
-    assert plan.apart == apart
+    assert plan.own_bounds == apart
     # Own bounds, instant by instant: the largest k that is due, what an execution takes besides, and every answer.
     seconds = range(1, 1 + lcm(*(bound for _k, bound in pairs)) if apart and len(pairs) < 5 else 2000)
     due = [[k for k, bound in pairs if at % bound == 0] for at in seconds]

@@ -9,8 +9,8 @@ import pytest
 
 from punctual.clock import ManualClock, iso
 from punctual.engine.engine import Engine
-from punctual.kernel.window import panes
-from punctual.kernel.window.scan import Scan
+from punctual.kernel.panes import panes
+from punctual.kernel.panes.scan import Scan
 from tests.inprocess.backend import InProcess
 
 MINUTE_US = 60_000_000

@@ -288,7 +288,7 @@ def test_panes_with_very_many_rows_move_to_the_shards(tmp_path: Path, monkeypatc
 
     def tick(self: Engine, *, limit: int | None = None) -> Any:
         settled = real(self, limit=limit)
-        moved.append(self._opened().core.held.memory.in_shards)
+        moved.append(self._opened().core.held.holders.in_shards)
         return settled
 
     monkeypatch.setattr(Engine, "tick", tick)
@@ -305,7 +305,7 @@ def test_large_batches_are_never_loaded(tmp_path: Path, monkeypatch: pytest.Monk
     real = Core.deliver
 
     def deliver(self: Core, *arguments: Any) -> int:
-        held.append(self.held.memory.nbytes)
+        held.append(self.held.holders.nbytes)
         return real(self, *arguments)
 
     monkeypatch.setattr(Core, "deliver", deliver)

@@ -17,9 +17,9 @@ from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
 from punctual.runtime.lower import Branch, Limits, branch_sql
-from punctual.runtime.operators import shards
-from punctual.runtime.operators.reduce import OUTPUT, Reduce
+from punctual.runtime.operators.reduce import Reduce
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.store.products import OUTPUT
 from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
 from tests.reference.duck import arrow_type, connect, duck_text
@@ -84,7 +84,7 @@ class InProcess:
     def shards(self, operator: AnswerShards) -> pa.Table:
         numbers = self._random.permutation(operator.shards)
         batches = [pa.record_batch({"id": pa.array([number])}) for number in numbers]
-        return pa.Table.from_batches(operator(batches), shards.OUTPUT)
+        return pa.Table.from_batches(operator(batches), OUTPUT)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         replies = []

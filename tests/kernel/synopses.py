@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from punctual.kernel.window.synopsis import State, Synopsis
+from punctual.kernel.synopses.synopsis import State, Synopsis
 
 
 def lift(synopsis: Synopsis, values: pa.Array, cell: Sequence[int] | None = None, cells: int = 1) -> State:

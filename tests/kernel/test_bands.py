@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import InternalError
-from punctual.kernel.window.bands import (
+from punctual.kernel.panes.bands import (
     GRID_SHIFT,
     bands_of,
     conjunction,
@@ -25,7 +25,7 @@ from punctual.kernel.window.bands import (
     size,
     truth,
 )
-from punctual.kernel.window.spec import Band, Comparison, Grid
+from punctual.kernel.panes.spec import Band, Comparison, Grid
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt, "<>": operator.ne,

@@ -17,8 +17,8 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
 import punctual.kernel
-from punctual.kernel.window.rangefold import best
-from punctual.kernel.window.synopsis import make
+from punctual.kernel.arrays.rangefold import best
+from punctual.kernel.synopses.synopsis import make
 from tests.kernel.synopses import content, lift
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from punctual.kernel.window.distinct import Distinct, precision_for
-from punctual.kernel.window.hashing import hashes_of
+from punctual.kernel.synopses.distinct import Distinct, precision_for
+from punctual.kernel.synopses.hashing import hashes_of
 from tests.kernel.synopses import answer, lift
 from tests.oracles import aggregates as oracle
 

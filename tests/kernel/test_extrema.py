@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from punctual.errors import InternalError
-from punctual.kernel.window.ends import End
-from punctual.kernel.window.extrema import Extremum
-from punctual.kernel.window.order import keyed, ranks
+from punctual.kernel.arrays.order import keyed, ranks
+from punctual.kernel.synopses.ends import End
+from punctual.kernel.synopses.extrema import Extremum
 from tests.kernel.synopses import answer, lift
 from tests.oracles import aggregates as oracle
 

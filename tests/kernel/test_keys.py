@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import InternalError
-from punctual.kernel.window import keys as keys_module
-from punctual.kernel.window.keys import dense, dense_values, encode, order, shard_of
+from punctual.kernel.panes import keys as keys_module
+from punctual.kernel.panes.keys import dense, dense_values, encode, order, shard_of
 
 DAY = datetime.date(2020, 2, 29)
 NOON = datetime.datetime(1969, 12, 31, 12, tzinfo=datetime.UTC)

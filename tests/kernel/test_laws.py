@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window.synopsis import KINDS, Invertible, State, Synopsis, make
-from punctual.kernel.window.values import Values
+from punctual.kernel.synopses.synopsis import KINDS, Invertible, State, Synopsis, make
+from punctual.kernel.synopses.values import Values
 from punctual.plan.functions import FUNCTIONS, SYNOPSES
 from tests.kernel.synopses import content, lift, stack, whole
 from tests.oracles.aggregates import WIDE

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window import layout
-from punctual.kernel.window.layout import Progression, covers, panes_of, progressions_for
+from punctual.kernel.panes import layout
+from punctual.kernel.panes.layout import Progression, covers, panes_of, progressions_for
 
 WINDOWS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 25)), min_size=1, max_size=8)
 PROGRESSIONS = st.lists(

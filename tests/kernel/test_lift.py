@@ -10,12 +10,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window.bands import GRID_SHIFT, bands_of
-from punctual.kernel.window.cells import GRIDS, from_table
-from punctual.kernel.window.keys import shard_of
-from punctual.kernel.window.layout import panes_of
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.bands import GRID_SHIFT, bands_of
+from punctual.kernel.panes.cells import GRIDS, from_table
+from punctual.kernel.panes.keys import shard_of
+from punctual.kernel.panes.layout import panes_of
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
 
 BANDS = (Band("x", "number", (0.0, 2.0)), Band("s", "label", ("a",)))
 SPEC = UnitSpec(

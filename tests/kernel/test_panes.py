@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import InternalError
-from punctual.kernel.window import panes as panes_module
-from punctual.kernel.window import selections, series
-from punctual.kernel.window.layout import covers, progressions_for
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
+from punctual.kernel.panes import panes as panes_module
+from punctual.kernel.panes import selections, series
+from punctual.kernel.panes.layout import covers, progressions_for
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
 
 TYPES = {
     "place": pa.string(), "lane": pa.int32(), "speed": pa.float64(), "load": pa.int64(), "label": pa.string(),
@@ -415,3 +415,21 @@ def test_memory_and_arrays_stay_flat(monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(panes._selections._numbers) <= 80
             assert panes.nbytes < 1_000_000
     assert sizes[1][0] == pytest.approx(sizes[3][0], abs=50)
+
+
+def test_windows_from_a_microsecond_to_as_long_as_durations_get() -> None:
+    """Cells are as many as rows at most, whatever lies between edges; nothing leaves int64."""
+    longest, year_9999 = 2**62, 253_402_300_799_000_000
+    questions = [Question(longest, longest), Question(longest, 7), Question(1, 1), Question(7_000_000, 2**31 * 10**6)]
+    spec = spec_for(questions, ())
+    times = [-2_208_988_800_000_000, -1, 0, 1, 6, 7, 1_700_000_000_000_000, year_9999]
+    rows = [row(t, load=i) for i, t in enumerate(times)]
+    cells = cells_of(rows, spec)
+    assert cells.num_rows <= len(rows)
+    panes = Panes(spec, 4)
+    panes.add(cells)
+    panes.seal(longest)
+    instants = [[0, longest], [0, 7, 14], [-1, 0, 1, 2], [0, 2**31 * 10**6]]
+    answers = panes.answer([reader(spec, *asked) for asked in zip(questions, instants)])
+    for question, at, answered in zip(questions, instants, answers):
+        assert same(flat(answered), expected(rows, question, at, ()))

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from punctual.kernel.window.ragged import Tally, collapse
-from punctual.kernel.window.rangefold import best, cover, tree_best, walk_best
+from punctual.kernel.arrays.ragged import Tally, collapse
+from punctual.kernel.arrays.rangefold import best, cover, tree_best, walk_best
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 100, 1000])

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window import panes as panes_module
-from punctual.kernel.window import scan, series
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.lift import lift
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
-from punctual.kernel.window.synopsis import KINDS
-from punctual.runtime.operators.reduce import from_ipc, to_ipc
+from punctual.kernel.panes import panes as panes_module
+from punctual.kernel.panes import scan, series
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.lift import lift
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, Selection, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.synopsis import KINDS
 from punctual.runtime.operators.shards import AnswerShards, ShardWork, Stored, answered_table
+from punctual.store.products import ShardAnswers, outputs, to_ipc
 
 MINUTE = 60_000_000
 SHARDS = 3
@@ -293,9 +293,9 @@ def test_shards_answer_by_walks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     by_instant_and_key = [("instant", "ascending"), ("k0", "ascending")]
     expected = [answered_table(answered).sort_by(by_instant_and_key) for answered in whole.answer(readers)]
     for walking in (False, True):
-        output = pa.Table.from_batches(AnswerShards(works, SHARDS, walking)(shards)).to_pylist()
+        output = list(outputs(pa.Table.from_batches(AnswerShards(works, SHARDS, walking)(shards))))
         for place, table in enumerate(expected):
-            parts = [from_ipc(row["payload"]) for row in output if row["reader"] == place]
+            parts = [produced.table() for produced in output if produced.product == ShardAnswers(0, place)]
             found = pa.concat_tables(parts).sort_by(by_instant_and_key)
             assert repr(found.to_pydict()) == repr(table.to_pydict())
         assert len(walks) == walking * SHARDS

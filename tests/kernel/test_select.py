@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window import select, windows
-from punctual.kernel.window.bands import digits, size
-from punctual.kernel.window.keys import dense_values
-from punctual.kernel.window.select import Block, expand, truth_row
-from punctual.kernel.window.spec import Band, Comparison, Grid
+from punctual.kernel.panes import select, windows
+from punctual.kernel.panes.bands import digits, size
+from punctual.kernel.panes.keys import dense_values
+from punctual.kernel.panes.select import Block, expand, truth_row
+from punctual.kernel.panes.spec import Band, Comparison, Grid
 
 BANDS = (Band("x", "number", (0, 5)), Band("s", "label", ("a", "b")))
 GRID = Grid(((10, 0),), BANDS)

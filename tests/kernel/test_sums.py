@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.window.limbs import carried, rounded, sum_doubles
-from punctual.kernel.window.moments import Moments
-from punctual.kernel.window.sums import Sum
+from punctual.kernel.synopses.limbs import carried, rounded, sum_doubles
+from punctual.kernel.synopses.moments import Moments
+from punctual.kernel.synopses.sums import Sum
 from tests.kernel.synopses import answer, lift, whole
 from tests.oracles import aggregates as oracle
 

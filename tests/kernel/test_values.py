@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.errors import InternalError
-from punctual.kernel.window import buckets
-from punctual.kernel.window.values import Values
+from punctual.kernel.synopses import buckets
+from punctual.kernel.synopses.values import Values
 from tests.kernel.synopses import answer, lift
 from tests.oracles import aggregates as oracle
 

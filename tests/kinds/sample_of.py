@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.errors import BindError
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.columns import of_type
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind

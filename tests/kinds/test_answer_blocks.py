@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.engine.answer_blocks import answer_blocks
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.program import compile_program, share
 from punctual.plan.shared import Reader

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from punctual.errors import PunctualError, Span
-from punctual.kernel.window.keys import encode, order, shard_of
-from punctual.kernel.window.synopsis import make
+from punctual.kernel.panes.keys import encode, order, shard_of
+from punctual.kernel.synopses.synopsis import make
 from punctual.kinds.registry import kind_of
 from punctual.kinds.type_rules import type_name
 from punctual.plan.aggregates import Aggregate, Aggregates

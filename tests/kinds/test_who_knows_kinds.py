@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from punctual.kernel.window.synopsis import SIZED
+from punctual.kernel.synopses.synopsis import SIZED
 from punctual.kinds import registry
 from punctual.plan.functions import SYNOPSES
 

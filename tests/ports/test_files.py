@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +21,7 @@ from punctual.ports.feeds.file_reader import FileReader
 from punctual.ports.feeds.files import FilesFeed
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable, inspect_parquet, spark_type
-from punctual.ports.feeds.slices import FileRef, FileSlice, RateSlice, slice_from_json
+from punctual.ports.feeds.slices import FileRef, FileSlice, RateSlice, Slice
 from punctual.ports.feeds.static_tables import table_hash
 
 COLUMNS = [("ts", "TIMESTAMP"), ("x", "DOUBLE")]
@@ -86,7 +86,7 @@ def test_slices_cut_one_order_into_pieces_that_fit(
             assert some.size + after[0] > limit
         cut += names(some)
         files.taken(some)
-        assert slice_from_json(some.to_json()) == some
+        assert msgspec.json.decode(msgspec.json.encode(some), type=Slice) == some
     assert cut == [f"{n:03d}" for n in range(len(sizes))]
 
 
@@ -148,7 +148,7 @@ def test_slices_of_parts(tmp_path: Path) -> None:
     assert (some.parts, some.size) == (("/a", "/b"), 3)
     assert (some.only(["/b"]).parts, some.without(["/a", "/b"]), some.without([])) == (("/b",), None, some)
     rows = RateSlice(0, 10, 5)
-    assert slice_from_json(rows.to_json()) == rows
+    assert msgspec.json.decode(msgspec.json.encode(rows), type=Slice) == rows
     assert (rows.only(rows.parts), rows.without([]), rows.without(rows.parts)) == (rows, rows, None)
 
 
@@ -223,7 +223,7 @@ def test_a_name_that_is_not_utf8_is_one_unreadable_file_with_escapes(tmp_path: P
     files = feed(tmp_path, after_read="archive")
     some = planned(files)
     assert some is not None
-    orjson.dumps(some.to_json())
+    msgspec.json.encode(some)
     assert files.changed(some) == []
     left, lost = files.check(some)
     assert lost == [(f"{tmp_path}//a\\\\\\xff.json", "unreadable file: its path is not UTF-8")]

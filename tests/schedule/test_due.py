@@ -109,3 +109,9 @@ def test_the_boundaries_are_exact() -> None:
     assert multiples(10, 20, BEGINNING, 20) == [20]
     assert multiples(10, 21, BEGINNING, 30) == [30]
     assert multiples(10, 0, 20, 30) == [30]
+
+
+def test_no_instant_is_lost_over_centuries() -> None:
+    day = 86_400 * 10**6
+    table = Timetable.multiples(day)
+    assert table.due(0, -1, 200_000 * day).instants()[-1] == 200_000 * day

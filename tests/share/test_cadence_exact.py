@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -13,9 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from punctual.errors import PlanError
-from punctual.estimate import cheapest_cycle as estimate
 from punctual.kernel.cadence import plateaus, runs_inside
 from punctual.share.cadence import Group, plan
+from punctual.share.cadence import cheapest_cycle as cycles
+from punctual.share.cadence.effort import MOST_RUNS, Effort, OutOfSteps
 from tests.oracles.schedules import cheapest_cycle_of_all, cheapest_of_all
 
 
@@ -61,7 +63,8 @@ def dense(bounds: Sequence[int], costs: Sequence[int]) -> list[int]:
 
 
 def plateaus_of(bounds: Sequence[int], costs: Sequence[int], dense_: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    return plateaus(np.array(bounds), np.array(costs), bounds[-1], dense_)
+    ends, values, _pieces = plateaus(np.array(bounds), np.array(costs), bounds[-1], bounds[-1] ** 2, dense_)
+    return ends, values
 
 
 @pytest.mark.parametrize("every_length", [True, False])
@@ -138,8 +141,7 @@ def test_doubles_of_any_size_are_planned_to_the_last_digit_that_matters() -> Non
         denominator = max(cost.denominator for cost in costs)
         inside = dense(bounds, [int(cost * denominator) for cost in costs])
         cheapest = min((Fraction(inside[t], denominator) + costs[-1]) / t for t in range(1, bounds[-1] + 1))
-        found = estimate.cheapest_cycle(bounds, costs)
-        assert found is not None
+        found = cycles.cheapest_cycle(bounds, costs)
         assert cheapest <= found.rate <= cheapest * (1 + Fraction(1, 2**30))
         if spread == 1:
             assert found.rate == cheapest
@@ -147,12 +149,12 @@ def test_doubles_of_any_size_are_planned_to_the_last_digit_that_matters() -> Non
 
 def test_costs_as_whole_numbers() -> None:
     costs = [Fraction(0), Fraction(10**18), Fraction(10**18 + 1), Fraction(10**19)]
-    rounded = estimate.whole_costs([2, 3, 5, 7], costs)
+    rounded = cycles.whole_costs([2, 3, 5, 7], costs)
     assert rounded[0] == 0
     assert sorted(set(rounded)) == rounded, "in the same order"
-    assert estimate.whole_costs([2, 3, 5, 7], [cost / 10**18 for cost in costs]) == rounded
-    assert estimate.whole_costs([1, 4], [Fraction(5, 10**40), Fraction(15, 10**40)]) == [1, 3]
-    assert estimate.whole_costs([3], [Fraction(0)]) == [0]
+    assert cycles.whole_costs([2, 3, 5, 7], [cost / 10**18 for cost in costs]) == rounded
+    assert cycles.whole_costs([1, 4], [Fraction(5, 10**40), Fraction(15, 10**40)]) == [1, 3]
+    assert cycles.whole_costs([3], [Fraction(0)]) == [0]
 
 
 def test_a_unit_ten_million_times_finer_changes_nothing() -> None:
@@ -170,7 +172,7 @@ def test_bounds_that_divide_the_rest_are_peeled_without_loss(monkeypatch: pytest
     problems = [[(1, 2), (2, 3), (6, 5), (18, 9)], [(1, 1), (4, 9), (6, 10)], [(1, 1), (5, 2)]]
     problems += [[(1, 1), *((bound + 1, cost + 1) for bound, cost in staircase(random_, 4, 40, 50))] for _ in range(30)]
     peeled = [plan(groups_of(pairs), "exact") for pairs in problems]
-    monkeypatch.setattr(estimate, "_divisors_of_all_later", lambda bounds: 0)
+    monkeypatch.setattr(cycles, "_divisors_of_all_later", lambda bounds: 0)
     for pairs, cadence in zip(problems, peeled):
         whole = plan(groups_of(pairs), "exact")
         assert cadence.cost_per_unit == whole.cost_per_unit
@@ -187,9 +189,28 @@ def test_what_takes_too_long_is_refused() -> None:
         with pytest.raises(PlanError) as caught:
             plan(endless, "exact")
         assert caught.value.code == "plan.cadence-too-fine"
-    fine = [2, 3, 10**6 + 1], [Fraction(1), Fraction(2), Fraction(3)]
-    assert estimate.cheapest_cycle(*fine, most_plateaus=20) is not None, "a million lengths can be kept"
-    assert estimate.cheapest_cycle([bound * 100 + 1 for bound in fine[0]], fine[1], most_plateaus=20) is None
+    fine = [2, 3, 60_001], [Fraction(1), Fraction(2), Fraction(3)]
+    assert cycles.cheapest_cycle(*fine).length > 50_000, "every length can be kept"
+    with pytest.raises(OutOfSteps):
+        cycles.cheapest_cycle(*fine, Effort(10))
+
+
+def test_no_more_steps_than_are_allowed_and_no_more_runs_than_can_be_written_down() -> None:
+    random_ = random.Random(15)
+    for _ in range(40):
+        bounds, costs = zip(*staircase(random_, random_.randint(2, 8), 10 ** random_.randint(3, 12), 1_000))
+        effort = Effort(random_.choice([10, 1_000, 20_000]))
+        most = effort.left
+        with suppress(OutOfSteps):
+            assert cycles.cheapest_cycle(bounds, [Fraction(cost) for cost in costs], effort).times.size <= MOST_RUNS
+        assert effort.spent <= 2 * most + MOST_RUNS
+
+
+def test_bounds_as_long_as_durations_get() -> None:
+    with pytest.raises(OutOfSteps):
+        cycles.cheapest_cycle([7, 2**62], [Fraction(1), Fraction(2)])
+    best = cycles.cheapest_cycle([2**61, 2**62], [Fraction(1), Fraction(3)])
+    assert (best.length, best.levels.tolist()) == (2**62, [0, 1])
 
 
 def test_greedy_is_within_twice_the_lower_bound_and_no_better_than_exact() -> None:

@@ -15,9 +15,9 @@ from punctual.config import CadenceMethod
 from punctual.estimate.window_work import Work
 from punctual.kinds.program import compile_program, share
 from punctual.share.cadence import METHODS
+from punctual.share.cadence.class_plan import ClassPlan, plan_class
+from punctual.share.cadence.class_plans import class_plans
 from punctual.share.cadence.planning import SEPARATE
-from punctual.share.class_plan import ClassPlan, plan_class
-from punctual.share.class_plans import class_plans
 from punctual.share.classes import Member, SharingClass
 
 MINUTE = 60 * SECOND
@@ -79,7 +79,7 @@ def test_no_gap_exceeds_a_bound_and_periods_stay(method: CadenceMethod, data: st
 def test_the_cost_is_what_is_counted(method: CadenceMethod, data: st.DataObject) -> None:
     sharing, works = data.draw(classes(periods=data.draw(st.booleans())))
     plan = plan_class(sharing, works, method)
-    assume(not plan.apart)
+    assume(not plan.own_bounds)
     cycle = lcm(*(run.step for run in plan.runs))
     assume(cycle <= 20_000)
     counted = enumerated_cost(plan, cycle)
@@ -104,14 +104,14 @@ def test_auto_never_costs_more_than_everybody_at_his_bound(drawn: tuple[SharingC
         Fraction(0),
     )
     assert plan.cost_per_unit <= own
-    if plan.apart:
+    if plan.own_bounds:
         assert plan.cost_per_unit == own
 
 
 def test_folded_windows_keep_their_own_bounds() -> None:
     sharing = SharingClass("c", ("s",), 0, tuple(Member(f"q{b}", b * SECOND, SECOND, False) for b in (2, 3, 5)))
     plan = plan_class(sharing, (Work(Fraction(0), Fraction(1)),) * 3, "auto")
-    assert plan.apart
+    assert plan.own_bounds
     assert "saves nothing" in plan.why
     assert [plan.runs[places[0]].step for places in plan.answered_by] == [2, 3, 5]
 

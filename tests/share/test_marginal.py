@@ -9,8 +9,8 @@ import pytest
 
 from punctual.config import CadenceMethod
 from punctual.kinds.program import compile_program, share
-from punctual.share.class_plans import class_plans, operator_of
-from punctual.share.marginal import Ride, Rides
+from punctual.share.cadence.class_plans import class_plans, operator_of
+from punctual.share.cadence.marginal import Ride, Rides
 
 STREAM = "CREATE STREAM s (t TIMESTAMP EVENT TIME, a INT, k INT) FROM FEED;\n"
 Shape = dict[str, tuple[int, int, str]]
@@ -71,7 +71,7 @@ def test_auto_sees_that_own_bounds_need_fewer_panes() -> None:
     shape: Shape = {"a": (60, 7, "FREQUENCY"), "b": (60, 11, "FREQUENCY")}
     plan = share(compile_program(program(shape), base=".").catalog.queries.values())
     (auto,) = class_plans(plan, "auto", scan=True)
-    assert auto.apart
+    assert auto.own_bounds
     assert auto.cost_per_unit < class_plans(plan, "exact", scan=True)[0].cost_per_unit
 
 

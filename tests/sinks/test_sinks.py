@@ -19,6 +19,7 @@ from punctual.ports.sinks.noop import NoopSink
 from punctual.ports.sinks.parquet import ParquetSink
 from punctual.ports.sinks.sink import Sink, SinkState
 from punctual.ports.storage import PosixFiles
+from punctual.store.codec import decode, encode
 from tests.store.answering import block
 
 FILES = PosixFiles()
@@ -50,7 +51,7 @@ def test_json_lines_go_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:
     sink.open(None)
     sink.claim(["a", "b", "silent"])
     sink.write(1, record(1, "a", "b"))
-    state = json.loads(json.dumps(sink.checkpoint()))
+    state = decode(encode(sink.checkpoint()), SinkState)
     sink.write(2, record(2, "a"))
     sink.close()
     with open(tmp_path / "out" / "a.jsonl", "ab") as torn:
@@ -181,23 +182,122 @@ def test_an_empty_file_is_nobodys(tmp_path: Path) -> None:
     sink.claim(["a"])
 
 
-def test_output_that_the_user_changed_is_noticed_and_moved_away_is_begun_anew(tmp_path: Path) -> None:
-    sink = lines_sink(str(tmp_path))
+SPOILED: dict[str, Callable[[Path], object]] = {
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "shorter": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "removed": lambda path: path.unlink(),
+    "as long": lambda path: path.write_bytes(path.read_bytes()[:-9] + b"something"),
+    "as long, at its beginning": lambda path: path.write_bytes(b"X" + path.read_bytes()[1:]),
+}
+
+
+def kept(folder: Path, make: Callable[[str], Sink]) -> SinkState:
+    """Two queries; records 1 to 3 of one and 2 to 3 of the other, which was added later."""
+    sink = make(str(folder))
     sink.open(None)
     sink.claim(["a"])
     sink.write(1, record(1, "a"))
+    sink.claim(["a", "b"])
+    for position in (2, 3):
+        sink.write(position, record(position, "a", "b"))
     state = sink.checkpoint()
     sink.close()
-    os.truncate(tmp_path / "a.jsonl", 10)
+    return state
+
+
+def replayed(folder: Path, make: Callable[[str], Sink], state: SinkState, oldest: int = 1) -> SinkState:
+    """Go on from a log that holds records from ``oldest`` through 4."""
+    sink = make(str(folder))
+    sink.open(state, oldest)
+    sink.claim(["a", "b"])
+    sink.checkpoint()
+    for position in range(max(sink.position + 1, oldest), 5):
+        sink.write(position, record(position, *("a", "b")[: 1 if position == 1 else 2]))
+    assert sink.position == 4
+    state = sink.checkpoint()
+    sink.close()
+    return state
+
+
+def outputs(folder: Path, make: Callable[[str], Sink]) -> tuple[list[int], list[int]]:
+    read = (lambda q: numbers(folder / f"{q}.jsonl")) if make is lines_sink else lambda q: parquet_numbers(folder / q)
+    return read("a"), read("b")
+
+
+def output_of(folder: Path, query: str, make: Callable[[str], Sink]) -> Path:
+    return folder / f"{query}.jsonl" if make is lines_sink else next((folder / query).glob("*.parquet"))
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+@pytest.mark.parametrize("how", SPOILED)
+@pytest.mark.parametrize("query", ["a", "b"])
+def test_a_changed_output_is_mended_from_the_log(
+    tmp_path: Path, make: Callable[[str], Sink], how: str, query: str
+) -> None:
+    state = kept(tmp_path, make)
+    SPOILED[how](output_of(tmp_path, query, make))
+    after = replayed(tmp_path, make, state)
+    assert outputs(tmp_path, make) == ([1, 2, 3, 4], [2, 3, 4])
+    assert replayed(tmp_path, make, after) == after, "it is whole now"
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+@pytest.mark.parametrize("how", [how for how in SPOILED if how != "longer"])
+def test_a_changed_output_is_refused_where_the_log_has_forgotten_its_beginning(
+    tmp_path: Path, make: Callable[[str], Sink], how: str
+) -> None:
+    state = kept(tmp_path, make)
+    replayed(tmp_path, make, state, oldest=4)
+    assert outputs(tmp_path, make) == ([1, 2, 3, 4], [2, 3, 4]), "unchanged outputs go on"
+    state = kept(tmp_path / "again", make)
+    SPOILED[how](output_of(tmp_path / "again", "a", make))
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
     with pytest.raises(StateError) as told:
-        lines_sink(str(tmp_path)).open(state)
+        replayed(tmp_path / "again", make, state, oldest=2)
     assert told.value.code == "sink.changed-file"
-    (tmp_path / "a.jsonl").rename(tmp_path / "old")
-    again = lines_sink(str(tmp_path))
-    again.open(state)
-    again.write(2, record(2, "a"))
-    assert numbers(tmp_path / "a.jsonl") == [2]
-    assert again.checkpoint()["files"]["a"] == (tmp_path / "a.jsonl").stat().st_size
+    assert "--out" in (told.value.hint or "")
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == before
+    replayed(tmp_path / "elsewhere", make, state, oldest=2)
+    assert outputs(tmp_path / "elsewhere", make) == ([2, 3, 4], [2, 3, 4]), "a new folder gets what is there"
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+def test_a_crash_while_an_output_is_mended(tmp_path: Path, make: Callable[[str], Sink]) -> None:
+    state = kept(tmp_path, make)
+    SPOILED["removed"](output_of(tmp_path, "a", make))
+    for through in (0, 1, 2):  # dies after so many records, with a checkpoint before
+        sink = make(str(tmp_path))
+        sink.open(state)
+        assert sink.position == 0
+        for position in range(1, through + 1):
+            sink.write(position, record(position, "a", "b"))
+        if through == 2:
+            state = sink.checkpoint()
+            assert (state.position, state.written["b"].through) == (2, 3)
+        sink.close()
+    replayed(tmp_path, make, state)
+    assert outputs(tmp_path, make) == ([1, 2, 3, 4], [2, 3, 4])
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+def test_outputs_that_were_moved_with_their_folder_go_on(tmp_path: Path, make: Callable[[str], Sink]) -> None:
+    state = kept(tmp_path / "out", make)
+    (tmp_path / "out").rename(tmp_path / "moved")
+    replayed(tmp_path / "moved", make, state, oldest=4)
+    assert outputs(tmp_path / "moved", make) == ([1, 2, 3, 4], [2, 3, 4])
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+def test_a_strangers_file_in_another_folder_is_not_mended(tmp_path: Path, make: Callable[[str], Sink]) -> None:
+    state = kept(tmp_path / "out", make)
+    stranger = tmp_path / "theirs" / ("a.jsonl" if make is lines_sink else f"a/{1:020d}.parquet")
+    stranger.parent.mkdir(parents=True)
+    stranger.write_text("mine")
+    with pytest.raises(StateError) as told:
+        replayed(tmp_path / "theirs", make, state)
+    assert told.value.code == "sink.foreign-file"
+    assert stranger.read_text() == "mine"
 
 
 @pytest.mark.parametrize("make", [lines_sink, parquet_sink])
@@ -222,7 +322,7 @@ def test_hundreds_of_queries_with_few_files_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
     for query in queries:
         assert numbers(tmp_path / f"{query}.jsonl") == [1, 2]
-        assert state["files"][query] == (tmp_path / f"{query}.jsonl").stat().st_size
+        assert state.written[query].length == (tmp_path / f"{query}.jsonl").stat().st_size
 
 
 def test_parquet_goes_back_to_a_checkpoint_and_on(tmp_path: Path) -> None:

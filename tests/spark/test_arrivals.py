@@ -11,8 +11,8 @@ import pytest
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.runtime.backend import Tick
-from punctual.runtime.operators.reduce import FACTS, Facts
 from punctual.runtime.spark import SparkBackend
+from punctual.store.products import Facts, outputs
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -26,10 +26,10 @@ class Watched(SparkBackend):
 
     def tick(self, tick: Tick) -> pa.Table:
         output = super().tick(tick)
-        self.told = Facts()
-        for row in output.to_pylist():
-            if row["unit"] == FACTS:
-                self.told.add(Facts.from_json(row["payload"]))
+        self.told = Facts("s")
+        for produced in outputs(output):
+            if isinstance(produced.product, Facts):
+                self.told = self.told.plus(produced.product)
         return output
 
 
@@ -48,7 +48,7 @@ def test_tops_are_told_by_the_paths_that_feeds_know(tmp_path: Path) -> None:
             rows = [{"t": iso(START + number * SECOND), "x": 1}, {"t": iso(START + 9 * SECOND), "x": "bad"}]
             (tmp_path / "s" / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
             clock.at += SECOND
-            engine._opened().sources.look(clock.at)
+            engine._opened().core.sources.look(clock.at)
         engine.tick()
         assert backend.told.tops == {str(tmp_path / "s" / name): START + n * SECOND for n, name in enumerate(names)}
         (tmp_path / "s" / "last").write_text(json.dumps({"t": iso(START), "x": 1}))

@@ -46,7 +46,7 @@ def test_two_hundred_ticks_are_flat(
         assert engine.tick() is not None
         clock.sleep(200 * SECOND)
         files, size = size_of(tmp_path / "state")
-        seen.append((files, size, engine._opened().core.held.memory.cells))
+        seen.append((files, size, engine._opened().core.held.holders.cells))
     engine.close()
     # Between two compactions everything grows a little; the highest of a quarter does not grow with time.
     quarter = TICKS // 4

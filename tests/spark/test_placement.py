@@ -67,7 +67,7 @@ class Play:
                 engine = self._open(placement)
             engine.feed("s", batch_rows(batch))
             engine.tick()
-            self.in_shards.append(engine._opened().core.held.memory.in_shards)
+            self.in_shards.append(engine._opened().core.held.holders.in_shards)
         engine.end()
         assert engine.stopped() == frozenset()
         engine.close()

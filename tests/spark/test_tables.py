@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.engine.engine import Engine
+from punctual.engine.progress import BatchRecord
 from punctual.errors import FeedError
 from punctual.ports.storage import PosixFiles
 from punctual.store.store import Store
@@ -175,7 +176,7 @@ def changed_while_running(folder: Path, change: Callable[[], None], said: list[s
         engine.end()
         second = last_answer(engine, "q")
     manifests = Store.open(str(state), PosixFiles(), readonly=True).manifests()
-    return first, second, [m.body["tables"]["names"] for m in manifests if m.body["slices"]]
+    return first, second, [r.tables["names"] for r in (m.read(BatchRecord) for m in manifests) if r.slices]
 
 
 def test_a_table_that_changes_counts_from_the_next_batch_on(folder: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from punctual.clock import SECOND
-from punctual.plan.query import Bound, Period, meaning
+from punctual.plan.fingerprint import fingerprint
+from punctual.plan.query import Bound, Period
 from punctual.plan.ranking import Ranking
 from punctual.plan.relation import Column
 from punctual.plan.source import FeedSource, FileSource, RateSource
@@ -73,7 +74,7 @@ def test_clauses_stand_in_any_order() -> None:
                 "PERIOD 1 MINUTE DEADLINE 5 SECONDS")
     other = query("SELECT lane, count(*) n FROM speed [NOW] DEADLINE 5 SECONDS LIMIT 3 PERIOD 1 MINUTE ORDER BY n "
                   "HAVING n > 1 GROUP BY lane WHERE kmh > 1")
-    assert meaning(one) == meaning(other)
+    assert fingerprint(one) == fingerprint(other)
 
 
 def test_our_words_are_not_reserved() -> None:

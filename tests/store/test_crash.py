@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -16,10 +17,12 @@ from punctual.ports.answers import AnswerBlock, decode, encode
 from punctual.ports.sinks.jsonl import JsonLinesSink, json_lines
 from punctual.ports.sinks.parquet import ParquetSink
 from punctual.ports.storage import Files
+from punctual.store.letters import DeadLetter
+from punctual.store.products import Cells, Produced
 from punctual.store.records import RecordLog
 from punctual.store.store import Store
 from tests.store.dying import Crash, DyingFiles
-from tests.store.story import BATCHES, OUT, STATE, MakeSink, encoded_answers, live, seen, settled
+from tests.store.story import BATCHES, OUT, STATE, MakeSink, Plan, Program, encoded_answers, live, seen, settled
 
 
 def jsonl(files: Files) -> JsonLinesSink:
@@ -44,6 +47,14 @@ def _lines_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("punctual.ports.sinks.jsonl.json_lines", lines)
 
 
+def cells(data: bytes) -> Produced:
+    return Produced(Cells("u"), 1, data)
+
+
+def letter(stream: str) -> DeadLetter:
+    return DeadLetter(stream, "late", None, None, 1, "row")
+
+
 def undisturbed(make_sink: MakeSink) -> tuple[DyingFiles, int]:
     files = DyingFiles()
     live(files, make_sink)
@@ -61,13 +72,13 @@ def test_a_story_that_nothing_disturbs() -> None:
     files, steps = undisturbed(jsonl)
     found = seen(files)
     assert steps > 150
-    assert found["base"][:2] == (1, {"through": 1})
+    assert found["base"][:2] == (1, Plan(0, 1))
     assert [batch for batch, _, _ in found["batches"]] == [2, 3]
     assert [position for position, _, _ in found["answers"]] == [1, 1, 2, 2, 3, 3, 4, 4]
     assert found["journal"] == [(batch + 1, b"decided %d" % batch) for batch in range(BATCHES)]
     totals = [rows[0]["rows"][0]["n"] for _, query, rows in found["answers"] if query == "total"]
     assert totals == [sum(range(10 * (batch + 1))) for batch in range(BATCHES)]
-    assert [letter["batch"] for letter in found["dead"]] == [1, 3]
+    assert [letter.batch for letter in found["dead"]] == [1, 3]
     lines = files.read(f"{OUT}/total.jsonl").decode().splitlines()
     assert [json.loads(line)["rows"][0]["n"] for line in lines] == totals
     assert files.read(f"{OUT}/last.jsonl").count(b"\n") == BATCHES
@@ -123,7 +134,8 @@ def test_disk_full_at_every_step_says_so_and_goes_on_afterwards() -> None:
         live(files, jsonl)
         assert settled(files) == expected, f"step {step}"
     assert {(error.code, bool(error.hint)) for error in told} == {("state.disk-full", True)}
-    assert len(told) >= steps - 10  # all but removing what a rebase replaced, which may fail in silence
+    # All but removing what a rebase replaced and the last word of a close, which may fail in silence.
+    assert len(told) >= steps - 15
 
 
 @pytest.mark.parametrize("act", ["answer", "commit", "rebase", "program", "plan", "sink"])
@@ -137,14 +149,14 @@ def test_a_full_disk_in_a_living_process_leaves_nothing_half_written(act: str) -
         sink.open(None)
         sink.claim(["total", "last"])
         store.answers.append(b"first")
-        store.commit(0, {}, [("u", b"zero", 1)])
-        store.save_program(1, {"text": "first"})
+        store.commit(0, {}, [cells(b"zero")])
+        store.save_program(1, Program(1, "first"))
         acts: dict[str, Callable[[], object]] = {
             "answer": partial(store.answers.append, b"second"),
-            "commit": partial(store.commit, 1, {}, [("u", b"one", 1)], b'{"stream":"s"}\n'),
-            "rebase": partial(store.rebase, 0, {"base": True}, [("u", b"both", 2)]),
-            "program": partial(store.save_program, 2, {"text": "second"}),
-            "plan": partial(store.write_plan, 1, {"slice": 1}),
+            "commit": partial(store.commit, 1, {}, [cells(b"one")], [letter("s")]),
+            "rebase": partial(store.rebase, 0, {"base": True}, [cells(b"both")]),
+            "program": partial(store.save_program, 2, Program(2, "second")),
+            "plan": partial(store.write_plan, 1, Plan(1, 2)),
             "sink": partial(sink.write, 1, decode(encoded_answers(0, 1, "x"))),
         }
         before = in_view(store, files)
@@ -162,8 +174,9 @@ def test_a_full_disk_in_a_living_process_leaves_nothing_half_written(act: str) -
         # A program or a plan whose rename was not made durable may show already, whole.
         assert failed == before or (failed == after and act in ("program", "plan"))
         assert in_view(Store.open(STATE, files), files) == after
-        lengths = sink.checkpoint()["files"]
-        assert lengths == {query: files.size(f"{OUT}/{query}.jsonl") for query in lengths}
+        for query, written in sink.checkpoint().written.items():
+            content = files.read(f"{OUT}/{query}.jsonl")
+            assert (written.length, written.crc) == (len(content), zlib.crc32(content))
     assert failures >= (2 if act in ("answer", "sink") else 4)
 
 
@@ -173,19 +186,19 @@ def test_a_full_disk_then_a_crash(failing: str) -> None:
 
     def acts(files: DyingFiles, fails_at: int, dies_at: int | None) -> int:
         store = Store.open(STATE, files, identity="c0ffee")
-        store.commit(0, {}, [("u", b"zero", 1)])
+        store.commit(0, {}, [cells(b"zero")])
         files.full_at = files.steps + fails_at
         with suppress(StateError):
             if failing == "commit":
-                store.commit(1, {}, [("u", b"first try", 1)], b'{"stream":"first"}\n')
+                store.commit(1, {}, [cells(b"first try")], [letter("first")])
             else:
-                store.rebase(0, {}, [("u", b"base", 1)])
+                store.rebase(0, {}, [cells(b"base")])
         begun, files.full_at = files.steps, None
         files.die_at = None if dies_at is None else begun + dies_at
         if store.next_batch() == 1:
-            store.commit(1, {}, [("u", b"second try, longer", 1)])
+            store.commit(1, {}, [cells(b"second try, longer")])
         if store.base() is None:
-            store.rebase(0, {}, [("u", b"base, again", 1)])
+            store.rebase(0, {}, [cells(b"base, again")])
         return files.steps - begun
 
     for fails_at in range(1, 14):
@@ -224,9 +237,9 @@ def in_view(store: Store, files: DyingFiles) -> object:
         [bytes(store.read(manifest.sections[0])) for manifest in store.manifests()],
         base and bytes(store.read(base.sections[0])),
         list(store.answers.read(0)),
-        store.program(),
-        store.read_plan(1),
-        list(store.dead_letters()),
+        store.program(Program),
+        store.read_plan(1, Plan),
+        list(store.letters.read()),
         [files.read(f"{OUT}/{query}.jsonl") for query in ("total", "last")],
     )
 
@@ -262,7 +275,7 @@ def test_what_was_acknowledged_is_there_after_any_crash() -> None:
         try:
             store = Store.open(STATE, files, identity="c0ffee")
             for batch in range(3):
-                store.commit(batch, {"batch": batch}, [("u", bytes([batch]) * 5, 1)])
+                store.commit(batch, {"batch": batch}, [cells(bytes([batch]) * 5)])
                 committed += 1
                 appended = store.answers.append(b"%d" % batch)
         except Crash:

@@ -41,7 +41,7 @@ def test_reading_gives_what_was_appended(payloads: list[bytes], segment_bytes: i
 
 def test_on_a_real_disk_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for start in (0, 3):
-        log = RecordLog(PosixFiles(), str(tmp_path / "log"), segment_bytes=40)
+        log = RecordLog(PosixFiles(), str(tmp_path / "log"), segment_bytes=100)
         for number in range(start, start + 3):
             log.append(b"payload %d" % number)
         log.close()
@@ -65,7 +65,7 @@ def test_trimming_removes_whole_segments_and_keeps_the_numbers() -> None:
 
 def test_every_torn_tail_is_cut_and_only_it() -> None:
     whole = written().read("/log/00000000000000000001.log")
-    last = len(PAYLOADS[-1]) + 20
+    last = len(PAYLOADS[-1]) + 60
     tails = [whole[: len(whole) - missing] for missing in range(1, last + 1)]
     tails.append(whole[:-last] + bytes(last))  # as long as it should be, but nothing arrived
     for tail in tails:
@@ -100,7 +100,7 @@ def test_looking_does_not_cut() -> None:
         log.append(b"more")
 
 
-@pytest.mark.parametrize("segment_bytes", [1 << 20, 30])
+@pytest.mark.parametrize("segment_bytes", [1 << 20, 70])
 def test_a_changed_byte_anywhere_is_damage(segment_bytes: int) -> None:
     whole = written(segment_bytes)
     for path in segments(whole):
@@ -114,7 +114,7 @@ def test_a_changed_byte_anywhere_is_damage(segment_bytes: int) -> None:
 
 
 def test_a_missing_segment_is_damage() -> None:
-    whole = written(30)
+    whole = written(70)
     for path in segments(whole)[1:-1]:
         files = DyingFiles({name: node for name, node in whole.names.items() if name != path})
         with pytest.raises(StateError) as told:

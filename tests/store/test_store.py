@@ -6,17 +6,32 @@ import hashlib
 import os
 import shutil
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import pytest
 
 from punctual.errors import InternalError, StateError
+from punctual.ports.sinks.sink import SinkState, Written
 from punctual.ports.storage import PosixFiles, file_name, tells_disk_full
+from punctual.store.letters import DeadLetter
+from punctual.store.products import Cells, LateCells, Produced
 from punctual.store.sealed import seal
 from punctual.store.store import Store
 
 FILES = PosixFiles()
+TASK = f"{7:032x}.arrow"
+SINK = SinkState(1, "/out", {"a": Written(12, 34, 0, 1)})
+
+
+@dataclass(frozen=True)
+class Body:
+    text: str
+    number: int = 0
+
+
+def cells(data: bytes, rows: int = 1) -> Produced:
+    return Produced(Cells("u"), rows, data)
 
 
 def opened(directory: Path, **options: object) -> Store:
@@ -25,19 +40,21 @@ def opened(directory: Path, **options: object) -> Store:
 
 def filled(directory: Path) -> Store:
     store = opened(directory, shards=4)
-    store.save_program(1, {"text": "CREATE ..."})
+    store.save_program(1, Body("CREATE ..."))
     for batch in range(4):
-        store.write_plan(batch, {"slice": batch})
-        path = Path(store.incoming(batch)) / "task.bin"
+        store.write_plan(batch, Body("plan", batch))
+        path = Path(store.incoming(batch)) / TASK
         path.write_bytes(b"large %d" % batch * 50)
-        letter = orjson.dumps({"stream": "ab"[batch % 2], "why": "late", "batch": batch}) + b"\n"
-        sections = [("u", b"x" * (batch + 1), 3), ("v", str(path), 9), ("w", b"yz", 1)]
-        store.commit(batch, {"batch": batch}, sections, letter)
-    store.rebase(1, {"base": 1}, [("u", b"base of u", 5)])
-    store.write_plan(4, {"slice": 4})
+        letter = DeadLetter("ab"[batch % 2], "late", None, None, batch, "{}")
+        late = Produced(LateCells("s"), 1, b"yz")
+        produced = [cells(b"x" * (batch + 1), 3), Produced(Cells("v"), 9, str(path)), late]
+        store.commit(batch, Body("batch", batch), produced, [letter])
+    store.rebase(1, Body("base", 1), [cells(b"base of u", 5)])
+    store.write_plan(4, Body("plan", 4))
     store.journal.append(b"decision")
     store.answers.append(b"answer")
-    store.save_sink_state("out", {"position": 1})
+    store.outputs.save_sink("out", SINK)
+    store.outputs.save_displayed(b"shown")
     return store
 
 
@@ -55,39 +72,39 @@ def look_at_everything(directory: Path) -> None:
     for manifest in [*store.manifests(), *([base] if base else [])]:
         for section in manifest.sections:
             store.read(section)
-    store.program(), store.read_plan(4), store.sink_state("out")
-    list(store.journal.read(0)), list(store.answers.read(0)), list(store.dead_letters())
+    store.program(Body), store.read_plan(4, Body), store.outputs.sink("out"), store.outputs.displayed()
+    list(store.journal.read(0)), list(store.answers.read(0)), list(store.letters.read())
 
 
 def test_what_is_put_in_comes_out_after_a_restart(tmp_path: Path) -> None:
     filled(tmp_path / "s").close()
     store = opened(tmp_path / "s", shards=99)
     assert (store.identity.id, store.identity.shards) == ("c0ffee", 4)
-    assert store.program() == (1, {"text": "CREATE ..."})
+    assert store.program(Body) == Body("CREATE ...")
     base = store.base()
     assert base is not None
-    assert (base.batch, base.body) == (1, {"base": 1})
+    assert (base.batch, base.read(Body)) == (1, Body("base", 1))
     assert bytes(store.read(base.sections[0])) == b"base of u"
     assert [manifest.batch for manifest in store.manifests()] == [2, 3]
     for manifest in store.manifests():
         expected = [b"x" * (manifest.batch + 1), b"large %d" % manifest.batch * 50, b"yz"]
         assert [bytes(store.read(section)) for section in manifest.sections] == expected
         assert [section.crc for section in manifest.sections] == [zlib.crc32(data) for data in expected]
-        assert [section.cells for section in manifest.sections] == [3, 9, 1]
+        assert [section.rows for section in manifest.sections] == [3, 9, 1]
+        assert [section.product for section in manifest.sections] == [Cells("u"), Cells("v"), LateCells("s")]
         assert all(section.offset % 8 == 0 for section in manifest.sections)
     assert store.next_batch() == 4
-    assert (store.read_plan(4), store.read_plan(3), store.read_plan(7)) == ({"slice": 4}, None, None)
-    assert store.sink_state("out") == {"position": 1}
-    assert store.sink_state("other") is None
-    assert [letter["batch"] for letter in store.dead_letters()] == [0, 1, 2, 3]
-    assert [letter["batch"] for letter in store.dead_letters("b")] == [1, 3]
+    assert [store.read_plan(batch, Body) for batch in (4, 3, 7)] == [Body("plan", 4), None, None]
+    assert store.outputs.sink("out") == SINK
+    assert store.outputs.sink("other") is None
+    assert store.outputs.displayed() == b"shown"
+    assert [letter.batch for letter in store.letters.read()] == [0, 1, 2, 3]
+    assert [letter.batch for letter in store.letters.read("b")] == [1, 3]
 
 
 def test_only_what_a_manifest_names_stays(tmp_path: Path) -> None:
     store = filled(tmp_path)
-    stray = Path(store.incoming(4)) / "deep"
-    stray.mkdir()
-    (stray / "task.bin").write_bytes(b"never committed")
+    (Path(store.incoming(4)) / TASK).write_bytes(b"never committed")
     for name in (
         "batches/000000000004.bin", "batches/000000000004.json.tmp", "base/000000000003.bin",
         "dead/000000000004-00000000.jsonl", "program/000000000002.json.tmp", "sinks/out.json.tmp",
@@ -100,7 +117,7 @@ def test_only_what_a_manifest_names_stays(tmp_path: Path) -> None:
         "batches/000000000002.json", "batches/000000000002.bin",
         "batches/000000000003.json", "batches/000000000003.bin", "batches/000000000004.plan.json",
         "base/000000000001.json", "base/000000000001.bin",
-        "incoming/000000000002/task.bin", "incoming/000000000003/task.bin",
+        f"incoming/000000000002/{TASK}", f"incoming/000000000003/{TASK}",
         "program/000000000001.json", "sinks/out.json",
     }
     assert sorted(os.listdir(tmp_path / "incoming")) == ["000000000002", "000000000003"]
@@ -109,11 +126,11 @@ def test_only_what_a_manifest_names_stays(tmp_path: Path) -> None:
 
 def test_a_rebase_leaves_a_batch_in_flight_alone(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store.commit(0, {}, [("u", b"0", 1)])
-    running = Path(store.incoming(1)) / "task.bin"
+    store.commit(0, {}, [cells(b"0")])
+    running = Path(store.incoming(1)) / TASK
     running.write_bytes(b"in flight")
-    store.rebase(0, {}, [("u", b"base", 1)])
-    store.commit(1, {}, [("u", str(running), 1)])
+    store.rebase(0, {}, [cells(b"base")])
+    store.commit(1, {}, [Produced(Cells("u"), 1, str(running))])
     assert bytes(store.read(store.manifests()[0].sections[0])) == b"in flight"
 
 
@@ -127,7 +144,7 @@ def test_batches_are_committed_in_order(tmp_path: Path) -> None:
         with pytest.raises(InternalError):
             store.rebase(through, {}, [])
     with pytest.raises(InternalError):
-        store.commit(1, {}, [("u", "/etc/hostname", 1)])
+        store.commit(1, {}, [Produced(Cells("u"), 1, "/etc/hostname")])
 
 
 def test_a_changed_byte_in_any_file_is_noticed(tmp_path: Path) -> None:
@@ -149,7 +166,7 @@ def test_a_changed_byte_in_any_file_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["batches/000000000002.json", "batches/000000000003.bin", "incoming/000000000002/task.bin"]
+    "name", ["batches/000000000002.json", "batches/000000000003.bin", f"incoming/000000000002/{TASK}"]
 )
 def test_a_missing_file_is_noticed(tmp_path: Path, name: str) -> None:
     filled(tmp_path).close()
@@ -175,10 +192,12 @@ def test_a_foreign_directory_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [
-    (seal({"format": 2, "id": "x", "shards": 4}), "state.newer-format"),
+    (seal({"format": 3, "id": "x", "shards": 4}), "state.newer-format"),
     (seal({"id": "x"}), "state.corrupt"),
     (b"", "state.corrupt"),
-    (b'{"format":1}\n', "state.corrupt"),
+    (b'{"format":2}\n', "state.corrupt"),
+    (seal({"format": 2, "id": "x", "shards": "four"}), "state.corrupt"),
+    (seal({"format": 1, "id": "x", "shards": 4}), "state.older-format"),
 ])
 def test_an_identity_that_cannot_be_read_is_refused(tmp_path: Path, text: bytes, code: str) -> None:
     (tmp_path / "punctual.json").write_bytes(text)
@@ -204,7 +223,7 @@ def test_a_state_that_is_not_there_is_not_made_for_a_look(tmp_path: Path) -> Non
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:
     store = filled(tmp_path)
-    (Path(store.incoming(4)) / "task.bin").write_bytes(b"being written")
+    (Path(store.incoming(4)) / TASK).write_bytes(b"being written")
     before = digest(tmp_path)
     looking = opened(tmp_path, readonly=True)
     assert looking.next_batch() == 4

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.registry import kind_of
 from punctual.kinds.result import Result

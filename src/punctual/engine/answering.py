@@ -10,11 +10,11 @@ from punctual.clock import Clock, Micros
 from punctual.engine.answer_blocks import answer_blocks
 from punctual.engine.cadences import Timing
 from punctual.engine.failing_clause import explain_stop, first_failing
+from punctual.engine.holders import Holders
 from punctual.engine.isolate import reason
 from punctual.engine.kind_memories import KindMemories
 from punctual.engine.last_answers import LastAnswers
-from punctual.engine.memory import Memory
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.registry import kind_of
@@ -47,7 +47,7 @@ class Answering:
         self._memories = memories
         self._timed = timed
 
-    def answer(self, jobs: list[Job], memory: Memory, timing: Timing) -> AnsweredPass:
+    def answer(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         """The answers of a pass: one call of the kernel per unit, and one of Catalyst."""
         answered, spent = memory.answer(jobs)
         for job, result in zip(jobs, answered):

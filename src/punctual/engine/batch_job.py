@@ -9,20 +9,19 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.clock import Micros
+from punctual.engine.batch_products import Reduced, gather, letter
 from punctual.engine.failing_clause import explain_stop, first_failing, row_pieces
 from punctual.engine.isolate import Culprits, find, reason
 from punctual.engine.progress import Progress
-from punctual.engine.reduced import Reduced, gather, letter
-from punctual.engine.standing import Standing
+from punctual.engine.running_program import RunningProgram
 from punctual.errors import RunError
-from punctual.kernel.window.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.backend import Backend, SliceWork, Tick
-from punctual.runtime.operators.reduce import OUTPUT
+from punctual.store.products import OUTPUT
 from punctual.store.store import Store
 
 PATIENCE = 1
@@ -56,45 +55,45 @@ class BatchJob:
     feeds: Mapping[str, Feed]
     tables: Mapping[str, Any]
     progress: Mapping[str, Progress]
-    replan: Callable[[frozenset[str]], Standing]
-    """The standing program with only these queries left out."""
-    alone: Callable[[Query, Needs], Standing]
+    replan: Callable[[frozenset[str]], RunningProgram]
+    """The running program with only these queries left out."""
+    alone: Callable[[Query, Needs], RunningProgram]
     """A program of this query only, of which as much is read as these needs say."""
 
-    def reduce(self, standing: Standing, work: Slices) -> tuple[Reduced, Culprits]:
+    def reduce(self, running: RunningProgram, work: Slices) -> tuple[Reduced, Culprits]:
         """The batch, reduced, and whom it was run without."""
         files: tuple[tuple[str, str, str], ...] = ()
         queries: tuple[tuple[str, str], ...] = ()
         patience = PATIENCE
         while True:
             try:
-                output = self._run(standing, work)
+                output = self._run(running, work)
                 break
             except Exception as problem:
                 if not self.backend.alive():
                     raise
-                found = self._culprits(standing, work)
+                found = self._culprits(running, work)
                 if not found and not patience:
                     raise _unexplained(problem) from problem
                 patience -= not found
                 files += found.files
                 queries += found.queries
                 work = work.without(found.files)
-                standing = self.replan(frozenset(name for name, _why in queries))
-        reduced = gather(output, standing.unit_key, _spec_of(standing), work.batch)
+                running = self.replan(frozenset(name for name, _why in queries))
+        reduced = gather(output, running.kept(), work.batch)
         reduced.letters += [
             letter(stream, f"unreadable file: {why}", work.batch, origin=path) for stream, path, why in files
         ]
         return reduced, Culprits(files, queries)
 
-    def _run(self, standing: Standing, work: Slices) -> pa.Table:
+    def _run(self, running: RunningProgram, work: Slices) -> pa.Table:
         parts = tuple(
             SliceWork(
                 stream=name,
                 feed=self.feeds[name],
                 slice=planned,
-                branches=standing.branches[name],
-                late=standing.late.get(name),
+                branches=running.branches[name],
+                late=running.late.get(name),
                 complete_through=self.progress[name].through,
                 earliest=work.earliest,
                 horizon=work.horizon,
@@ -109,8 +108,8 @@ class BatchJob:
             Tick(parts, self.tables, self.store.identity.shards, self.store.incoming(work.batch))
         )
 
-    def _culprits(self, standing: Standing, work: Slices) -> Culprits:
-        bare = _without_units(standing)
+    def _culprits(self, running: RunningProgram, work: Slices) -> Culprits:
+        bare = _without_units(running)
         files: list[tuple[str, str, str]] = []
         for name, planned in work.slices.items():
             if planned is not None:
@@ -119,24 +118,24 @@ class BatchJob:
                 files += [(name, path, damage(path) or why) for path, why in find(planned.parts, fails)]
         if files:
             return Culprits(files=tuple(files))
-        everyone = frozenset(reader.query.name for reader in standing.plan.readers)
+        everyone = frozenset(reader.query.name for reader in running.plan.readers)
 
         def queries_fail(some: Sequence[str]) -> Exception | None:
             return self.fails(self.replan(everyone - frozenset(some)), work)
 
         found = find(sorted(everyone), queries_fail)
-        return Culprits(queries=tuple((name, self._explained(standing, work, name, why)) for name, why in found))
+        return Culprits(queries=tuple((name, self._explained(running, work, name, why)) for name, why in found))
 
-    def _explained(self, standing: Standing, work: Slices, name: str, why: str) -> str:
-        query = standing.catalog.queries[name.lower()]
+    def _explained(self, running: RunningProgram, work: Slices, name: str, why: str) -> str:
+        query = running.catalog.queries[name.lower()]
         pieces = row_pieces(needs_of(query))
         clause = first_failing(pieces, lambda piece: self.fails(self.alone(query, piece), work))
         return explain_stop(query, clause, why)
 
-    def fails(self, standing: Standing, work: Slices) -> Exception | None:
+    def fails(self, running: RunningProgram, work: Slices) -> Exception | None:
         """What goes wrong when this is tried, if anything does."""
         try:
-            self._run(standing, work)
+            self._run(running, work)
         except Exception as problem:
             if not self.backend.alive():
                 raise
@@ -149,7 +148,7 @@ class _FilesFail:
     """Whether some of a stream's files cannot be read, tried without any query."""
 
     job: BatchJob
-    bare: Standing
+    bare: RunningProgram
     work: Slices
     stream: str
 
@@ -159,16 +158,12 @@ class _FilesFail:
         return self.job.fails(self.bare, replace(self.work, slices={self.stream: some}))
 
 
-def _without_units(standing: Standing) -> Standing:
+def _without_units(running: RunningProgram) -> RunningProgram:
     first = {
         name: tuple(replace(branch, units=(), projections=(), joins=()) for branch in several[:1])
-        for name, several in standing.branches.items()
+        for name, several in running.branches.items()
     }
-    return replace(standing, branches=first)
-
-
-def _spec_of(standing: Standing) -> Callable[[int, str], UnitSpec]:
-    return lambda unit, stream: standing.specs[unit] if unit >= 0 else standing.late[stream]
+    return replace(running, branches=first)
 
 
 def _unexplained(problem: Exception) -> RunError:

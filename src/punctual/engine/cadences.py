@@ -10,7 +10,6 @@ nothing is written.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,15 +20,15 @@ from punctual.config import Options
 from punctual.engine.journal import Journal
 from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
 from punctual.plan.shared import SharedPlan
+from punctual.schedule.cadence_plans import CadencePlan, Slot, followed, step_from, takeover, timetable
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
-from punctual.schedule.epochs import Epoch, Seat, followed, step_from, takeover, timetable
-from punctual.share.class_plan import ClassPlan
-from punctual.share.class_plans import class_plans
+from punctual.share.cadence.class_plan import ClassPlan
+from punctual.share.cadence.class_plans import class_plans
 
-SUBJECT = "cadence"
-Epochs = Mapping[str, tuple[Epoch, ...]]
+Epochs = Mapping[str, tuple[CadencePlan, ...]]
 """By class, ascending."""
 
 
@@ -53,9 +52,8 @@ class Cadences:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        found: dict[str, tuple[Epoch, ...]] = {}
-        for body in journal.read(SUBJECT):
-            epoch = Epoch.from_json(body)
+        found: dict[str, tuple[CadencePlan, ...]] = {}
+        for epoch in journal.decided.cadence:
             found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
         self._epochs: Epochs = found
 
@@ -94,7 +92,7 @@ class Cadences:
         scan = options.window_merge == "scan"
         plans = class_plans(plan, options.cadence, scan=scan, rates=rates)
         by_name = {reader.query.name: reader.query for reader in plan.readers}
-        epochs: dict[str, tuple[Epoch, ...]] = {}
+        epochs: dict[str, tuple[CadencePlan, ...]] = {}
         for one in plans:
             stream = joint(progress, one.sharing.streams)
             before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
@@ -112,42 +110,42 @@ class Cadences:
         works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
         return Timing(epochs, tables, steps, classes, works)
 
-    def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[Epoch, ...]:
+    def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
         """The epochs of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
         mine = {keys[member.query] for member in plan.sharing.members}
         found = [
-            replace(epoch, identity=plan.sharing.identity, seats=seats)
+            replace(epoch, identity=plan.sharing.identity, slots=slots)
             for several in self._epochs.values()
             for epoch in several
-            if (seats := {key: seat for key, seat in epoch.seats.items() if key in mine})
+            if (slots := {key: slot for key, slot in epoch.slots.items() if key in mine})
         ]
         return tuple(sorted(found, key=lambda epoch: epoch.since))
 
     def _with(
         self,
         plan: ClassPlan,
-        before: tuple[Epoch, ...],
+        before: tuple[CadencePlan, ...],
         rates: Rates,
         keys: Mapping[str, str],
         known: frozenset[str],
         options: Options,
         stream: Progress,
-    ) -> tuple[Epoch, ...]:
+    ) -> tuple[CadencePlan, ...]:
         """The class's epochs, with a new one where the plan is not the one in force."""
         request = _request(plan, rates, keys, options)
         if before and before[-1].request == request:
             return before
         stood = [m for m in plan.sharing.members if keys[m.query] in known]
         if stream.through == BEGINNING or not (before or stood):
-            return () if plan.apart else (_epoch(plan, request, rates, keys, BEGINNING, None),)
-        if plan.apart and not before:
+            return () if plan.own_bounds else (_epoch(plan, request, rates, keys, BEGINNING, None),)
+        if plan.own_bounds and not before:
             return ()
         after = stream.through
-        seated = {key: seat.lattice for epoch in before for key, seat in epoch.seats.items()}
+        seated = {key: slot.lattice for epoch in before for key, slot in epoch.slots.items()}
         for member in stood:
             # Rows that were cut at coarser edges cannot answer windows that end between them: wait until they are past.
             coarser = seated.get(keys[member.query], member.bound)
-            if not member.fixed and not plan.apart and plan.unit_us % coarser:
+            if not member.fixed and not plan.own_bounds and plan.unit_us % coarser:
                 assert stream.greatest is not None
                 after = max(after, stream.greatest + member.range_us)
         if before:
@@ -161,8 +159,8 @@ class Cadences:
     def adopt(self, timing: Timing) -> None:
         """From now on this holds; what is not in the journal yet is written first."""
         if timing.epochs != self._epochs:
-            body = [epoch.to_json() for several in timing.epochs.values() for epoch in several]
-            self._journal.write(SUBJECT, body)
+            cadence = tuple(epoch for several in timing.epochs.values() for epoch in several)
+            self._journal.write(replace(self._journal.decided, cadence=cadence))
             self._epochs = timing.epochs
 
 
@@ -181,19 +179,19 @@ def own_bounds(plan: SharedPlan) -> Timing:
 def _timetables(
     queries: Mapping[str, Query], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
 ) -> tuple[dict[str, Timetable], dict[str, Micros]]:
-    seated: dict[str, list[Epoch]] = {}
+    seated: dict[str, list[CadencePlan]] = {}
     for several in epochs.values():
         for epoch in several:
-            for key in epoch.seats:
+            for key in epoch.slots:
                 seated.setdefault(key, []).append(epoch)
     tables: dict[str, Timetable] = {}
     steps: dict[str, Micros] = {}
     same: dict[tuple[object, ...], Timetable] = {}
     for name, query in queries.items():
         mine = seated.get(keys[name], [])
-        seats = tuple((epoch.identity, epoch.since, epoch.seats[keys[name]]) for epoch in mine)
+        slots = tuple((epoch.identity, epoch.since, epoch.slots[keys[name]]) for epoch in mine)
         # Queries that always run together have one timetable, so that what is due is found once for all of them.
-        table = same.setdefault((query.cadence.us, seats), timetable(keys[name], query.cadence.us, mine))
+        table = same.setdefault((query.cadence.us, slots), timetable(keys[name], query.cadence.us, mine))
         tables[name] = table
         stream = joint(progress, query.streams)
         steps[name] = step_from(table, stream.through)
@@ -202,7 +200,7 @@ def _timetables(
 
 def _epoch(
     plan: ClassPlan, request: str, rates: Rates, keys: Mapping[str, str], since: Micros, handed_by: Run | None
-) -> Epoch:
+) -> CadencePlan:
     """The plan as an epoch: its cycles start where it takes over, or at multiples of the cycle since 1970."""
     members = plan.sharing.members
     anchor = 0 if handed_by is None else since
@@ -217,17 +215,18 @@ def _epoch(
             label += f"/{members[run.member].query}"  # queries of one bound run apart too
         plain = offsets == (0,) and step == members[run.member].bound
         runs.append(Run(label, step, offsets, step if plain else lattice))
-    seats = {
-        keys[member.query]: Seat(member.bound if plan.apart else lattice, answered_by)
+    slots = {
+        keys[member.query]: Slot(member.bound if plan.own_bounds else lattice, answered_by)
         for member, answered_by in zip(members, plan.answered_by)
         if not member.fixed
     }
     costs = (str(rates.merge), str(rates.answer))
-    return Epoch(plan.sharing.identity, request, since, handed_by, plan.method, plan.why, costs, tuple(runs), seats)
+    return CadencePlan(
+        plan.sharing.identity, request, since, handed_by, plan.method, plan.why, costs, tuple(runs), slots
+    )
 
 
 def _request(plan: ClassPlan, rates: Rates, keys: Mapping[str, str], options: Options) -> str:
     """What was asked for: the same plan is not made twice."""
-    members = sorted(keys[member.query] for member in plan.sharing.members)
-    what = (options.cadence, options.window_merge, members, str(rates.merge), str(rates.answer))
-    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+    members = tuple(sorted(keys[member.query] for member in plan.sharing.members))
+    return fingerprint(options.cadence, options.window_merge, members, rates.merge, rates.answer)

@@ -13,24 +13,23 @@ from typing import Any
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answering import AnsweredPass, Answering
+from punctual.engine.batch_products import Reduced
 from punctual.engine.delivery import Delivery
 from punctual.engine.held_batches import Applied, HeldBatches
 from punctual.engine.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.journal import Journal
 from punctual.engine.kind_memories import KindMemories
 from punctual.engine.last_answers import in_order
-from punctual.engine.memory import SectionBytes
 from punctual.engine.programs import Change, Programs
-from punctual.engine.progress import Progress, added_letters, committed, end_of_input
-from punctual.engine.reduced import Reduced
+from punctual.engine.progress import BatchRecord, Progress, added_letters, committed, end_of_input
+from punctual.engine.running_program import RunningProgram
 from punctual.engine.slice_arrivals import SliceArrivals, paced
-from punctual.engine.standing import Standing
 from punctual.engine.tables import Tables
 from punctual.errors import RunError
 from punctual.kinds.job import Job
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
-from punctual.ports.feeds.slices import Slice, slice_from_json
+from punctual.ports.feeds.slices import Slice
 from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend
 from punctual.schedule.arrivals import Arrivals, AtOnce
@@ -41,11 +40,10 @@ from punctual.schedule.levels import Decision
 from punctual.schedule.releases import due_instants
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
+from punctual.store.products import Produced
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
-LEVELS = "levels"
-"""Under this subject the journal keeps the settings of knobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Core:
 
     # -- the program -----------------------------------------------------------------------------------
 
-    def accept(self, change: Change) -> Standing:
+    def accept(self, change: Change) -> RunningProgram:
         """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then."""
         self.programs.tables.declare(change.catalog.tables)
         planned = self.programs.plan(change, self.progress)
@@ -102,15 +100,17 @@ class Core:
 
     def _remind(self, feeds: Mapping[str, Feed]) -> None:
         """Tell new feeds what was taken from their streams before."""
-        base = self.store.base()
-        for name, feed in feeds.items():
-            if base is not None and name in base.body["taken"]:
-                feed.taken(slice_from_json(base.body["taken"][name]))
-            for manifest in self.store.manifests():
-                if name in manifest.body["slices"]:
-                    feed.taken(slice_from_json(manifest.body["slices"][name]))
+        for manifest in self._manifests() if feeds else ():
+            slices = manifest.read(BatchRecord).slices
+            for name in feeds.keys() & slices.keys():
+                feeds[name].taken(slices[name])
 
-    def install(self, change: Change, running: Standing) -> Callable[[], None]:
+    def _manifests(self) -> list[Manifest]:
+        """The base, if there is one, and the batches after it."""
+        base = self.store.base()
+        return ([base] if base is not None else []) + self.store.manifests()
+
+    def install(self, change: Change, running: RunningProgram) -> Callable[[], None]:
         """Make this the running program, between two batches; what is returned is for the holder's thread to do."""
         progress = {**dict.fromkeys(running.catalog.streams, Progress()), **self.progress}
         self.programs.adopt(running, change.options, progress)
@@ -128,7 +128,7 @@ class Core:
         text = f'query "{query}" was stopped: {fact}'
         return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")
 
-    def retime(self, rates: Any) -> Standing | None:
+    def retime(self, rates: Any) -> RunningProgram | None:
         """New instants for these costs; None where units have to change with them."""
         return self.programs.retime(rates, self.progress)
 
@@ -156,9 +156,8 @@ class Core:
         base = self.store.base()
         released: dict[str, Micros] = {}
         releases: list[Release] = []
-        for manifest in ([base] if base else []) + self.store.manifests():
-            then = {name: Progress.from_json(p) for name, p in manifest.body["progress"].items()}
-            progress = {**dict.fromkeys(self.progress, Progress()), **then}
+        for manifest in self._manifests():
+            progress = {**dict.fromkeys(self.progress, Progress()), **manifest.read(BatchRecord).progress}
             if manifest is base or manifest.batch < closed:
                 self.held.load(manifest, progress, self.programs.state.units)
             else:
@@ -177,7 +176,7 @@ class Core:
             self.store.next_batch(),
             len(self.store.manifests()),
             unapplied=tuple(releases),
-            decisions=tuple(Decision(**one) for one in self._journal.read(LEVELS)),
+            decisions=self._journal.decided.levels,
             rates=self.programs.rates,
         )
 
@@ -202,8 +201,8 @@ class Core:
         for name, one in facts.items():
             after[name] = after[name].after(one, self.programs.running.catalog.streams[name].watermark_us)
         for lost in result.reduced.letters:
-            if lost["row"] is None:  # a whole file; rows were counted where they were read
-                after[lost["stream"]] = replace(after[lost["stream"]], dead=after[lost["stream"]].dead + 1)
+            if lost.row is None:  # a whole file; rows were counted where they were read
+                after[lost.stream] = replace(after[lost.stream], dead=after[lost.stream].dead + 1)
         before = self.progress
         self._write(result.batch, result.planned, after, result.reduced)
         for name, planned in result.planned.items():
@@ -239,22 +238,12 @@ class Core:
     def _write(
         self, batch: int, slices: Mapping[str, Slice], after: dict[str, Progress], reduced: Reduced
     ) -> None:
-        body = {
-            "slices": {name: planned.to_json() for name, planned in slices.items()},
-            "before": {name: progress.through for name, progress in self.progress.items()},
-            **self._body(after),
-        }
-        manifest = self.store.commit(batch, body, reduced.sections, reduced.dead_lines())
+        manifest = self.store.commit(batch, self._record(after, slices), reduced.sections, reduced.letters)
         self._unapplied[batch] = (manifest, after)
         self.progress = after
 
-    def _body(self, progress: Mapping[str, Progress]) -> dict[str, Any]:
-        return {
-            "progress": {name: p.to_json() for name, p in progress.items()},
-            "tables": dict(self.programs.tables.hashes),
-            "program": self.programs.state.number,
-            "wall": self._clock.now(),
-        }
+    def _record(self, progress: Mapping[str, Progress], slices: Mapping[str, Slice]) -> BatchRecord:
+        return BatchRecord(progress, dict(self.programs.tables.hashes), self._clock.now(), slices)
 
     def _at_once(
         self, before: Mapping[str, Micros], after: Mapping[str, Progress], at: Micros
@@ -303,7 +292,7 @@ class Core:
             )
             for group in _by_query(groups)
         ]
-        return lambda: self._answering.answer(jobs, self.held.memory, running.timing)
+        return lambda: self._answering.answer(jobs, self.held.holders, running.timing)
 
     def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
@@ -311,13 +300,13 @@ class Core:
 
         def forget() -> None:
             work()
-            self._memories.forget(self.held.memory.oldest(self.held.progress))
+            self._memories.forget(self.held.holders.oldest(self.held.progress))
 
         return forget
 
-    def export(self, batch: int) -> Callable[[], list[SectionBytes]]:
+    def export(self, batch: int) -> Callable[[], list[Produced]]:
         """All that is held, for a base."""
-        return lambda: self.held.memory.export(batch)
+        return lambda: self.held.holders.export(batch)
 
     # -- what comes back ---------------------------------------------------------------------------------
 
@@ -329,20 +318,17 @@ class Core:
             self.added[stream] = self.added.get(stream, 0) + letters
         return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0
 
-    def rebase(self, batch: int, sections: list[SectionBytes]) -> Callable[[], None] | None:
+    def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""
         progress = self.held.progress
-        taken = {name: feed.everything_taken().to_json() for name, feed in self.sources.feeds.items()}
-        self.store.rebase(batch, {"taken": taken, "slices": {}, "added": self.added, **self._body(progress)}, sections)
+        taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
+        self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
         self.programs.forget_units()
         return self.held.replaced(self.programs.running, self.programs.state.units)
 
     def journal_levels(self, decisions: Sequence[Decision]) -> None:
         """Settings that still matter, written down before they take effect."""
-        self._journal.write(LEVELS, [
-            {"batch": d.batch, "query": d.query, "first": d.first, "last": d.last, "setting": d.setting}
-            for d in decisions
-        ])  # fmt: skip
+        self._journal.write(replace(self._journal.decided, levels=tuple(decisions)))
 
     def close(self) -> None:
         """Leave a state that resumes."""

@@ -70,7 +70,7 @@ class Delivery:
         self.last.only(in_order)
         self._load_last(newest)
         for name, sink in self.sinks.items():
-            sink.open(self._store.sink_state(name))
+            sink.open(self._store.outputs.sink(name), self._store.answers.first)
         self._open = True
         self.claim(queries, in_order)
         for sink in self.sinks.values():
@@ -80,7 +80,7 @@ class Delivery:
 
     def _load_last(self, newest: Mapping[str, int]) -> None:
         """The last answers: as saved, or as in each query's newest record."""
-        saved = self._store.displayed()
+        saved = self._store.outputs.displayed()
         if saved is not None:
             self.last.keep(0, decode(saved))
             self._saved = dict.fromkeys(self.last.before(1), 0)
@@ -109,7 +109,7 @@ class Delivery:
         if self._open:
             for name, sink in self.sinks.items():
                 sink.claim(queries)
-                self._store.save_sink_state(name, sink.checkpoint())
+                self._store.outputs.save_sink(name, sink.checkpoint())
         self.last.only(in_order)
 
     def deliver(self, closed_before: int, newest: int, blocks: list[AnswerBlock]) -> int:
@@ -143,8 +143,8 @@ class Delivery:
         delivered = self._store.answers.position
         for name, sink in self.sinks.items():
             state = sink.checkpoint()
-            self._store.save_sink_state(name, state)
-            delivered = min(delivered, int(state["position"]))
+            self._store.outputs.save_sink(name, state)
+            delivered = min(delivered, state.position)
         oldest = self._clock.now() - self.keep_us
         while self._ages and self._may_go(self._ages[0], oldest, delivered):
             self._ages.popleft()
@@ -161,7 +161,7 @@ class Delivery:
         lost = self.last.before(kept_from)
         positions = {name: last.position for name, last in lost.items()}
         if lost and positions != self._saved:
-            self._store.save_displayed(encode([last.block for last in lost.values()]))
+            self._store.outputs.save_displayed(encode([last.block for last in lost.values()]))
             self._saved = positions
 
     def close(self) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from punctual.clock import Clock, Micros
-from punctual.engine.memory import Memory
+from punctual.engine.holders import Holders
 from punctual.engine.progress import Progress
-from punctual.engine.standing import Standing
+from punctual.engine.running_program import RunningProgram
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.schedule.late_counts import LateCounts
@@ -40,21 +40,21 @@ class HeldBatches:
         self._backend = backend
         self._clock = clock
         self._placement = placement
-        self._memory: Memory | None = None
+        self._holders: Holders | None = None
         self.batch = -1
         self.progress: Mapping[str, Progress] = {}
 
     @property
-    def memory(self) -> Memory:
+    def holders(self) -> Holders:
         """The cells of its units."""
-        assert self._memory is not None, "no program was installed"
-        return self._memory
+        assert self._holders is not None, "no program was installed"
+        return self._holders
 
-    def rehold(self, running: Standing, units: Units, *, scan: bool, placement: str) -> Callable[[], None]:
+    def rehold(self, running: RunningProgram, units: Units, *, scan: bool, placement: str) -> Callable[[], None]:
         """Hold what another program needs; what it has in common with the one before stays as it is."""
 
         def work() -> None:
-            former = self._memory if placement == self._placement else None
+            former = self._holders if placement == self._placement else None
             self._placement = placement
             crowded = former.crowding() if former is not None else frozenset[str]()
             self._hold(running, units, crowded, former, scan=scan)
@@ -62,21 +62,21 @@ class HeldBatches:
         return work
 
     def _hold(
-        self, running: Standing, units: Units, crowded: frozenset[str], former: Memory | None, *, scan: bool
+        self, running: RunningProgram, units: Units, crowded: frozenset[str], former: Holders | None, *, scan: bool
     ) -> None:
         elapsed = self._clock.monotonic
         manifests = self._manifests()
-        memory = Memory(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
+        memory = Holders(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
         large = frozenset[str]().union(*(memory.too_large(manifest) for manifest in manifests))
         if large and self._placement == "auto":
             crowded |= large
-            memory = Memory(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
+            memory = Holders(running, self._store, self._backend, self._placement, crowded, scan, elapsed, former)
         for manifest in manifests:
             for section in manifest.sections:
                 memory.load(section, units)
         memory.loaded()
         memory.seal(self.progress)
-        self._memory = memory
+        self._holders = memory
 
     def _manifests(self) -> list[Manifest]:
         """The base, if there is one, and the batches after it that were applied."""
@@ -87,15 +87,15 @@ class HeldBatches:
     def load(self, manifest: Manifest, progress: Mapping[str, Progress], units: Units) -> None:
         """At the start: a batch that was fully answered."""
         for section in manifest.sections:
-            self.memory.add(section, units)
+            self.holders.add(section, units)
         self.batch, self.progress = manifest.batch, progress
-        self.memory.seal(progress)
+        self.holders.seal(progress)
 
     def apply(self, manifest: Manifest, progress: Mapping[str, Progress], units: Units) -> Callable[[], Applied]:
         """Hold one more batch."""
 
         def work() -> Applied:
-            memory = self.memory
+            memory = self.holders
             self.batch, self.progress = manifest.batch, progress
             large = memory.too_large(manifest) if self._placement == "auto" else frozenset[str]()
             if large:  # reads what was committed, and leaves in the store what is large
@@ -103,22 +103,22 @@ class HeldBatches:
             else:
                 for section in manifest.sections:
                     memory.add(section, units)
-            self.memory.seal(progress)
-            return Applied(manifest.batch, self.memory.late_counts(), self._is_crowded())
+            self.holders.seal(progress)
+            return Applied(manifest.batch, self.holders.late_counts(), self._is_crowded())
 
         return work
 
     def _is_crowded(self) -> bool:
         """Whether the driver holds more than it should, and may put it into the store's shards."""
-        return self._placement == "auto" and self.memory.crowding() != self.memory.crowded
+        return self._placement == "auto" and self.holders.crowding() != self.holders.crowded
 
     def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
-        return lambda: self.memory.drop(self.progress, open_from)
+        return lambda: self.holders.drop(self.progress, open_from)
 
-    def replaced(self, running: Standing, units: Units) -> Callable[[], None] | None:
+    def replaced(self, running: RunningProgram, units: Units) -> Callable[[], None] | None:
         """After a base was made: files that are gone are read no more; None where nothing was read from files."""
-        memory = self.memory
+        memory = self.holders
         if not memory.in_shards and memory.crowding() == memory.crowded:
             return None
         return lambda: self._hold(running, units, memory.crowding(), memory, scan=memory.scan)

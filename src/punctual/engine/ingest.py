@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from punctual.clock import Clock
 from punctual.config import Options
 from punctual.engine.batch_job import BatchJob, Slices
-from punctual.engine.progress import Progress
-from punctual.engine.reduced import Reduced, letter
-from punctual.engine.standing import Standing
+from punctual.engine.batch_products import Reduced, letter
+from punctual.engine.progress import BatchPlan, Progress
+from punctual.engine.running_program import RunningProgram
 from punctual.engine.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Arrivals
-from punctual.ports.feeds.slices import Slice, slice_from_json
+from punctual.ports.feeds.slices import Slice
 from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend
+from punctual.store.letters import DeadLetter
 from punctual.store.store import Store
 
 
@@ -31,13 +31,13 @@ from punctual.store.store import Store
 class Snapshot:
     """What a batch is read with: as the engine stands when reading begins, and stands until the batch is committed."""
 
-    running: Standing
+    running: RunningProgram
     feeds: Mapping[str, Feed]
     progress: Mapping[str, Progress]
     options: Options
-    replan: Callable[[frozenset[str]], Standing]
+    replan: Callable[[frozenset[str]], RunningProgram]
     """The running program without these queries and with the tables as they are now."""
-    alone: Callable[[Query, Needs], Standing]
+    alone: Callable[[Query, Needs], RunningProgram]
     """A program of this query only, of which as much is read as these needs say."""
 
 
@@ -52,7 +52,7 @@ class BatchResult:
     planned: Mapping[str, Slice]
     arrivals: Mapping[str, Arrivals]
     reduced: Reduced
-    running: Standing
+    running: RunningProgram
     failed: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,7 +91,7 @@ class Ingest:
         """
         batch = self._store.next_batch()
         running = now.replan(frozenset()) if self._tables.refresh() else now.running
-        plan = self._store.read_plan(batch)
+        plan = self._store.read_plan(batch, BatchPlan)
         if plan is None:
             plan = self._plan(now, limit)
             if plan is None:
@@ -99,14 +99,14 @@ class Ingest:
             if self._left:
                 return None
             self._store.write_plan(batch, plan)
-        planned = {name: slice_from_json(part) for name, part in plan["slices"].items() if name in now.feeds}
+        planned = {name: part for name, part in plan.slices.items() if name in now.feeds}
         arrivals = {name: now.feeds[name].arrivals(part) for name, part in planned.items()}
-        letters: list[dict[str, Any]] = []
+        letters: list[DeadLetter] = []
         slices: dict[str, Slice | None] = {}
         for name, whole in planned.items():
             slices[name], lost = now.feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, now.options.earliest, plan["horizon"])
+        work = Slices(batch, slices, now.options.earliest, plan.horizon)
         job = BatchJob(
             self._backend, self._store, now.feeds, self._tables.content, now.progress, now.replan, now.alone
         )
@@ -125,7 +125,7 @@ class Ingest:
             reduced, more = job.reduce(running, work.without(changed))
             failed |= dict(more.queries)
         for one in letters:
-            self._report(f'file "{one["origin"]}" of stream "{one["stream"]}" was not read: {one["reason"]}')
+            self._report(f'file "{one.origin}" of stream "{one.stream}" was not read: {one.reason}')
         for stream, path, why in culprits.files:
             self._report(f'file "{path}" of stream "{stream}" cannot be read: {why}')
         reduced.letters = letters + reduced.letters
@@ -133,8 +133,8 @@ class Ingest:
             running = now.replan(frozenset(failed))
         return BatchResult(batch, planned, arrivals, reduced, running, tuple(failed.items()))
 
-    def _plan(self, now: Snapshot, limit: int | None) -> dict[str, Any] | None:
+    def _plan(self, now: Snapshot, limit: int | None) -> BatchPlan | None:
         wall = self._clock.now()
         self._sources.look(wall)
-        slices = {name: planned.to_json() for name, planned in self._sources.plan(limit).items()}
-        return {"slices": slices, "horizon": wall + now.options.max_ahead_us} if slices else None
+        slices = self._sources.plan(limit)
+        return BatchPlan(slices, wall + now.options.max_ahead_us) if slices else None

@@ -1,15 +1,25 @@
 """Decisions that answers depend on, written down before they take effect.
 
-A record holds every decision that still matters, by subject, so the last one is enough, and the others are forgotten.
+A record holds every decision that still matters, so the last one is enough, and the others are forgotten.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-import orjson
-
+from punctual.schedule.cadence_plans import CadencePlan
+from punctual.schedule.levels import Decision
+from punctual.store.codec import encode
 from punctual.store.records import RecordLog
+from punctual.store.sealed import typed
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All that was decided: cadence plans, class by class and ascending, and settings of knobs."""
+
+    cadence: tuple[CadencePlan, ...] = ()
+    levels: tuple[Decision, ...] = ()
 
 
 class Journal:
@@ -17,19 +27,14 @@ class Journal:
 
     def __init__(self, log: RecordLog) -> None:
         self._log = log
-        self._body: dict[str, Any] = {}
-        for _position, payload in log.read(max(0, log.position - 1)):
-            self._body = orjson.loads(payload)
+        self.decided = Decisions()
+        """What holds now."""
+        for position, payload in log.read(max(0, log.position - 1)):
+            self.decided = typed(payload, f"record {position} of the journal", Decisions)
 
-    def read(self, subject: str) -> list[Any]:
-        """What was decided."""
-        found: list[Any] = self._body.get(subject, [])
-        return found
-
-    def write(self, subject: str, decisions: list[Any]) -> None:
+    def write(self, decisions: Decisions) -> None:
         """From now on this holds; durable when this returns."""
-        if decisions != self.read(subject):
-            body = {**self._body, subject: decisions}
-            position = self._log.append(orjson.dumps(body))
+        if decisions != self.decided:
+            position = self._log.append(encode(decisions))
             self._log.trim(position)
-            self._body = body
+            self.decided = decisions

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import orjson
-
 from punctual.clock import Micros
-from punctual.engine.reduced import letter
-from punctual.kernel.window.panes import Answered
+from punctual.engine.batch_products import letter
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds import registry
 from punctual.kinds.job import Job
 from punctual.plan.relation import Stream
@@ -20,7 +18,7 @@ class KindMemories:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._memories = {kind: kind.memory(store.dead_letters) for kind in registry.KINDS}
+        self._memories = {kind: kind.memory(store.letters.read) for kind in registry.KINDS}
 
     def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
         """Take note of what the cells gave for a job."""
@@ -33,11 +31,10 @@ class KindMemories:
         for one in letters:
             counts[one.stream] = counts.get(one.stream, 0) + 1
         if letters:
-            written = (
+            self._store.letters.add(batch, [
                 letter(one.stream, one.reason, batch, origin=None, row=one.row, event_time=one.event_time)
                 for one in letters
-            )
-            self._store.add_dead_letters(batch, b"".join(orjson.dumps(one) + b"\n" for one in written))
+            ])  # fmt: skip
         return counts
 
     def forget(self, before: Micros) -> None:

@@ -24,7 +24,7 @@ from punctual.engine.crew import Crew, Done
 from punctual.engine.held_batches import Applied
 from punctual.engine.ingest import BatchResult
 from punctual.engine.programs import Change
-from punctual.engine.standing import Standing
+from punctual.engine.running_program import RunningProgram
 from punctual.errors import PunctualError, RunError
 from punctual.schedule.events import (
     Answer,
@@ -342,14 +342,14 @@ class Loop:
         self._program_changed()
         self._activate()
 
-    def _retimed(self, running: Standing | None) -> None:
+    def _retimed(self, running: RunningProgram | None) -> None:
         if running is not None:
             self._program_changed()
             return
         self._pending = self._pending or self.core.programs.current()
         self._activate()
 
-    def _activate(self, planned: Standing | None = None) -> None:
+    def _activate(self, planned: RunningProgram | None = None) -> None:
         """Let a program that was accepted run, unless a batch is being read for the one before."""
         intake = self.state.intake
         if self._pending is None or intake.under_way or intake.has_batch or self._result is not None:
@@ -357,7 +357,7 @@ class Loop:
         change, self._pending = self._pending, None
         self._install(change, planned or self.core.programs.plan(change, self.core.progress))
 
-    def _install(self, change: Change, running: Standing) -> None:
+    def _install(self, change: Change, running: RunningProgram) -> None:
         self._do(self._crew.holder, self.core.install(change, running), lambda _nothing: None)
         self._program_changed()
 

@@ -13,10 +13,10 @@ from punctual.catalog import Catalog
 from punctual.config import Options
 from punctual.engine.cadences import Cadences, Timing, own_bounds
 from punctual.engine.journal import Journal
+from punctual.engine.program_state import ProgramState
 from punctual.engine.progress import Progress
 from punctual.engine.registration import registered
-from punctual.engine.standing import Standing, query_key, stand
-from punctual.engine.state import ProgramState
+from punctual.engine.running_program import RunningProgram, plan_program, query_key
 from punctual.engine.tables import Tables
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
@@ -47,15 +47,14 @@ class Programs:
         self.options = options
         self.tables = tables
         self.cadences = Cadences(journal)
-        found = store.program()
-        self.state = ProgramState.from_json(*found) if found else ProgramState()
+        self.state = store.program(ProgramState) or ProgramState()
         self._store = store
         self._report = report
-        self._running: Standing | None = None
+        self._running: RunningProgram | None = None
         self._measured: dict[str, Rates] = {}
 
     @property
-    def running(self) -> Standing:
+    def running(self) -> RunningProgram:
         """The program that runs."""
         assert self._running is not None, "no program was installed"
         return self._running
@@ -66,9 +65,9 @@ class Programs:
 
     def plan(
         self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str] = frozenset()
-    ) -> Standing:
+    ) -> RunningProgram:
         """Plan a program, without these queries and those that were stopped before."""
-        return stand(
+        return plan_program(
             change.catalog,
             change.types,
             self.tables.content,
@@ -89,7 +88,7 @@ class Programs:
         """By class, the costs that plans are made for."""
         return {**self.cadences.rates, **self._measured}
 
-    def retime(self, rates: Mapping[str, Rates], progress: Mapping[str, Progress]) -> Standing | None:
+    def retime(self, rates: Mapping[str, Rates], progress: Mapping[str, Progress]) -> RunningProgram | None:
         """Plan for these costs: the program with new instants, or None where its units have to change with them."""
         self._measured = dict(rates)
         timing = self.timing(self.running.plan, self.options, progress)
@@ -103,13 +102,13 @@ class Programs:
         """The running program, as what could be planned anew."""
         return Change(self.running.catalog, self.running.types, self.options)
 
-    def alone(self, query: Query, needs: Needs) -> Standing:
+    def alone(self, query: Query, needs: Needs) -> RunningProgram:
         """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.running.catalog, queries={query.name.lower(): query})
         types, tables = self.running.types, self.tables.content
-        return stand(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
+        return plan_program(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
 
-    def adopt(self, running: Standing, options: Options, progress: Mapping[str, Progress]) -> None:
+    def adopt(self, running: RunningProgram, options: Options, progress: Mapping[str, Progress]) -> None:
         """From now on this program runs. Its cadence plans and its registration are durable when this returns."""
         self.options = options
         self._running = running
@@ -139,14 +138,14 @@ class Programs:
 
     def forget_units(self) -> None:
         """Units that no longer have cells in the store."""
-        names = {name for forms in self.state.forms.values() for name, _since in forms}
+        names = {name for versions in self.state.versions.values() for name, _since in versions}
         units = {name: unit for name, unit in self.state.units.items() if name in names}
         if units != self.state.units:
             self._save(replace(self.state, number=self.state.number + 1, units=units))
 
     def _save(self, program: ProgramState) -> None:
         self.state = program
-        self._store.save_program(program.number, program.to_json())
+        self._store.save_program(program.number, program)
 
     def contracts(self) -> dict[str, Contract]:
         """What the scheduler knows of the queries that run."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
-from punctual.runtime.operators.reduce import Facts
+from punctual.ports.feeds.slices import Slice
 from punctual.schedule.due import BEGINNING
+from punctual.store.products import Facts
 from punctual.store.store import Store
 
 
@@ -48,12 +48,28 @@ class Progress:
         """Complete through this instant too; completeness never goes back."""
         return replace(self, through=max(self.through, through))
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @staticmethod
-    def from_json(body: dict[str, Any]) -> Progress:
-        return Progress(**body)
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What a batch reads, by stream, and how far ahead of the wall clock a row may be."""
+
+    slices: Mapping[str, Slice]
+    horizon: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """What a manifest says of its batch, and a base of all batches that it stands for.
+
+    ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
+    committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered.
+    """
+
+    progress: Mapping[str, Progress]
+    tables: Mapping[str, str]
+    wall: Micros
+    slices: Mapping[str, Slice] = field(default_factory=dict)
+    added: Mapping[str, int] = field(default_factory=dict)
 
 
 def committed(store: Store) -> dict[str, Progress]:
@@ -62,14 +78,16 @@ def committed(store: Store) -> dict[str, Progress]:
     newest = manifests[-1] if manifests else store.base()
     if newest is None:
         return {}
-    return {name: Progress.from_json(fields) for name, fields in newest.body["progress"].items()}
+    return dict(newest.read(BatchRecord).progress)
 
 
 def added_letters(store: Store) -> dict[str, int]:
     """By stream, how many dead letters were found when batches were answered: after their manifests were written."""
     base = store.base()
-    before = Counter(base.body["added"] if base is not None else {})
-    return dict(before + Counter(letter["stream"] for letter in store.added_letters()))
+    before = Counter(base.read(BatchRecord).added if base is not None else {})
+    named = [manifest.dead for manifest in store.manifests()]
+    added = store.letters.added(-1 if base is None else base.batch, named)
+    return dict(before + Counter(letter.stream for letter in added))
 
 
 def joint(progress: Mapping[str, Progress], streams: Sequence[str]) -> Progress:

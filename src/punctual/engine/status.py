@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from punctual.clock import iso
 from punctual.engine.cadences import Cadences
 from punctual.engine.journal import Journal
-from punctual.engine.progress import added_letters, committed
-from punctual.engine.state import ProgramState
+from punctual.engine.program_state import ProgramState
+from punctual.engine.progress import BatchRecord, added_letters, committed
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
 from punctual.schedule.due import BEGINNING
@@ -22,9 +24,8 @@ def read_status(directory: str) -> dict[str, Any]:
     store = _open(directory)
     manifests = store.manifests()
     newest = manifests[-1] if manifests else store.base()
-    body: dict[str, Any] = newest.body if newest is not None else {"tables": {}}
-    found = store.program()
-    program = ProgramState.from_json(*found) if found else ProgramState()
+    record = None if newest is None else newest.read(BatchRecord)
+    program = store.program(ProgramState) or ProgramState()
     streams = {}
     added = added_letters(store)
     for name, progress in committed(store).items():
@@ -39,9 +40,9 @@ def read_status(directory: str) -> dict[str, Any]:
     return {
         "state": directory,
         "batches": 0 if newest is None else newest.batch + 1,
-        "last_commit": None if newest is None else iso(newest.body["wall"]),
+        "last_commit": None if record is None else iso(record.wall),
         "streams": streams,
-        "tables": body["tables"],
+        "tables": {} if record is None else record.tables,
         "queries": {
             name: {
                 "status": "running" if query.stopped is None else "stopped",
@@ -56,7 +57,7 @@ def read_status(directory: str) -> dict[str, Any]:
                 "method": epoch.method,
                 "why": epoch.why,
                 "since": None if epoch.handed_by is None else iso(epoch.since),
-                "queries": len(epoch.seats),
+                "queries": len(epoch.slots),
                 "runs": len(epoch.runs),
             }
             for several in Cadences(Journal(store.journal)).epochs.values()
@@ -71,7 +72,7 @@ def read_dead(directory: str, stream: str | None) -> Iterator[dict[str, Any]]:
     """Dead letters (of one stream), oldest first."""
     store = _open(directory)
     if stream is None:
-        return store.dead_letters()
+        return map(msgspec.to_builtins, store.letters.read())
     known = committed(store)
     if known and stream.lower() not in known:  # before the first batch nothing is known, and nothing is dead
         raise ConfigError(
@@ -79,7 +80,7 @@ def read_dead(directory: str, stream: str | None) -> Iterator[dict[str, Any]]:
             f'state "{directory}" has no stream "{stream}"',
             hint=f"its streams: {', '.join(known)}",
         )
-    return store.dead_letters(stream.lower())
+    return map(msgspec.to_builtins, store.letters.read(stream.lower()))
 
 
 def _open(directory: str) -> Store:

@@ -8,13 +8,13 @@ from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.config import Options, parse_options
-from punctual.errors import ProgramErrors
+from punctual.errors import PlanError, ProgramErrors
 from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.kinds.program import compile_program, share, typecheck
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.spark import SparkBackend
-from punctual.share.marginal import Ride, Rides
+from punctual.share.cadence.marginal import Ride, Rides
 from punctual.sql.bound import Explain
 
 
@@ -70,7 +70,10 @@ def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) ->
         if found.errors:
             raise ProgramErrors(found.errors, text)
     asked = tuple(s for s in program.statements if isinstance(s, Explain))
-    return plan_look(program.catalog, settings, asked)
+    try:
+        return plan_look(program.catalog, settings, asked)
+    except PlanError as error:
+        raise ProgramErrors([error], text) from None
 
 
 def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = ()) -> Look:

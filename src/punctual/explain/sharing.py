@@ -21,7 +21,7 @@ from punctual.plan.query import Period, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
-from punctual.share.marginal import Ride
+from punctual.share.cadence.marginal import Ride
 
 
 def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = (), work: str = "work") -> str:
@@ -75,7 +75,10 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
         parts.append("runs by itself")
     if others:
         parts.append(f"reads {units[reader.unit]} with {count(others, 'other', 'others')}")
-    parts.append(f"+{100 * float(ride.marginal):.1f} % of the stream's {work}")
+    if ride.marginal is None:
+        parts.append("what it adds takes too long to find")
+    else:
+        parts.append(f"+{100 * float(ride.marginal):.1f} % of the stream's {work}")
     if ride.suggestion is not None:
         said = ride.suggestion
         word = "FREQUENCY" if "FREQUENCY" in reader.query.text.upper() else "SLIDE"
@@ -135,7 +138,7 @@ def _ride_json(ride: Ride) -> dict[str, Any]:
         "query": ride.query,
         "rides_on": ride.rides_on,
         "runs": ride.runs,
-        "marginal": float(ride.marginal),
+        "marginal": None if ride.marginal is None else float(ride.marginal),
         "suggestion": None
         if said is None
         else {"bound_us": said.bound, "rides_on": said.rides_on, "saving": float(said.saving)},

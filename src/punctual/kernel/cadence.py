@@ -40,61 +40,84 @@ from punctual.kernel.compiled import compiled
 I64 = NDArray[np.int64]
 UNKNOWN = 2**61
 """A cost above all others, which can be added to one of them."""
+LONGEST = 2**60
+"""Three times a bound is computed."""
 CROWDED = 8
 """From one plateau in so many units on, keeping every length is faster."""
 SHORT = 6
 """Below this bound, four lengths at a time would need each other's costs."""
+SEARCH = 16
+"""A search among plateaus takes as long as so many pieces."""
+VECTOR = 64
+"""So many pieces by vector instructions take as long as one that is looked at by itself."""
 
 
 @compiled
-def plateaus(bounds: I64, costs: I64, most: int, dense: bool) -> tuple[I64, I64]:
-    """Right ends and costs of the plateaus of ``C`` up to the last bound; none when there are more than ``most``.
+def plateaus(bounds: I64, costs: I64, most: int, most_pieces: int, dense: bool) -> tuple[I64, I64, int]:
+    """Right ends and costs of the plateaus of ``C`` up to the last bound, and how many pieces were looked at.
+
+    There are none where they are more than ``most``, or their pieces more than ``most_pieces``.
 
     Parameters
     ----------
     bounds, costs : int64[g]
-        Strictly ascending, at least 1 and at least 0. No ``C[L]`` up to the last bound may exceed ``UNKNOWN / 2``.
-    most : int
-        At least 1. Does not count once every length is kept.
+        Strictly ascending, at least 1 and at least 0. No ``C[L]`` up to the last bound may exceed ``UNKNOWN / 2``, and
+        the last bound not ``LONGEST``.
+    most, most_pieces : int
+        At least 1. Neither counts once every length is kept.
     dense : bool
         Whether there is room and time to keep a cost for every length up to the last bound.
 
     Examples
     --------
-    >>> ends, values = plateaus(np.array([2, 3, 5]), np.array([3, 4, 5]), 10, True)
+    >>> ends, values, pieces = plateaus(np.array([2, 3, 5]), np.array([3, 4, 5]), 10, 100, True)
     >>> ends.tolist(), values.tolist()
     ([2, 3, 4, 5], [0, 3, 4, 7])
     """
     ends, values = np.zeros(most, np.int64), np.zeros(most, np.int64)
     ends[0] = bounds[0]
-    known = 1
+    known, pieces = 1, 0
     for i in range(bounds.size - 1):
         if dense and known * CROWDED > bounds[i]:
             forwards, backwards = _every_length(bounds[-1], ends[:known], values[:known])
+            vectored = 0
             for level in range(i, bounds.size - 1):
-                _extend_lengths(forwards, backwards, bounds[level], costs[level], bounds[level + 1])
-            return _compressed(forwards)
-        known = _extend_plateaus(ends, values, known, bounds[i], costs[i], bounds[i + 1])
+                vectored += _extend_lengths(forwards, backwards, bounds[level], costs[level], bounds[level + 1])
+            every_end, every_value = _compressed(forwards)
+            return every_end, every_value, pieces + vectored // VECTOR
+        known, more = _extend_plateaus(ends, values, known, bounds[i], costs[i], bounds[i + 1], most_pieces - pieces)
+        pieces += more
         if known < 0:
-            return ends[:0], values[:0]
-    return ends[:known], values[:known]
+            return ends[:0], values[:0], pieces
+    return ends[:known], values[:known], pieces
 
 
 @compiled
-def _extend_plateaus(ends: I64, values: I64, known: int, bound: int, cost: int, upper: int) -> int:
-    """Append the plateaus of gaps in (bound, upper], of which all pieces keep the bound; how many there are then."""
-    stop = known
-    rest = np.zeros(stop, np.int64)  # the plateau of what a piece leaves over: it only moves right
+def _extend_plateaus(
+    ends: I64, values: I64, known: int, bound: int, cost: int, upper: int, most_pieces: int
+) -> tuple[int, int]:
+    """Append the plateaus of gaps in (bound, upper], of which all pieces keep the bound.
+
+    How many there are then, or -1 where they are too many, and how many pieces were looked at.
+    """
+    stop, pieces = known, 0
+    rest = np.full(stop, -1)  # the plateau of what a piece leaves over: it only moves right
     while ends[known - 1] < upper:
-        if known == ends.size:
-            return -1
+        if known == ends.size or pieces > most_pieces:
+            return -1, pieces
         gap = ends[known - 1] + 1
         shortest = (gap + 1) // 2 if 2 * gap < 3 * (bound + 1) else bound // 2 + 1
         best, reach = UNKNOWN, 0
-        for c in range(np.searchsorted(ends[:stop], shortest), stop):
+        first = int(np.searchsorted(ends[:stop], shortest))
+        pieces += stop - first
+        for c in range(first, stop):
             at = rest[c]
+            if at < 0:
+                at = np.searchsorted(ends[:known], gap - ends[c])
+                pieces += SEARCH
             while ends[at] < gap - ends[c]:
                 at += 1
+                pieces += 1
             rest[c] = at
             value, end = values[c] + values[at], ends[c] + ends[at]
             if value < best:
@@ -104,7 +127,7 @@ def _extend_plateaus(ends: I64, values: I64, known: int, bound: int, cost: int, 
         ends[known] = min(reach, upper)
         values[known] = best + cost
         known += 1
-    return known
+    return known, pieces
 
 
 @compiled
@@ -119,20 +142,22 @@ def _every_length(longest: int, ends: I64, values: I64) -> tuple[I64, I64]:
 
 
 @compiled
-def _extend_lengths(forwards: I64, backwards: I64, bound: int, cost: int, upper: int) -> None:
-    """Fill in gaps in (bound, upper], of which all pieces keep the bound."""
-    longest = forwards.size - 1
+def _extend_lengths(forwards: I64, backwards: I64, bound: int, cost: int, upper: int) -> int:
+    """Fill in gaps in (bound, upper], of which all pieces keep the bound; how many pieces were looked at."""
+    longest, looked_at = forwards.size - 1, 0
     step = 4 if bound >= SHORT else 1
     for gap in range(bound + 1, upper + 1, step):
         last = gap + step - 1
         shortest = (gap + 1) // 2 if 2 * last < 3 * (bound + 1) else bound // 2 + 1
         pieces, over = forwards[shortest : bound + 1], backwards[longest - last + shortest :]
+        looked_at += step * pieces.size
         if step == 1:
             least = (_least_sum(pieces, over), UNKNOWN, UNKNOWN, UNKNOWN)
         else:
             least = _four_least_sums(pieces, over)
         for place in range(min(step, upper - gap + 1)):
             forwards[gap + place] = backwards[longest - gap - place] = least[place] + cost
+    return looked_at
 
 
 @compiled
@@ -191,7 +216,7 @@ def runs_inside(bounds: I64, costs: I64, ends: I64, values: I64, gap: int) -> tu
     Bounds 2, 3, 5 with costs 3, 4, 5: a gap of four units needs one run of the second level, in its middle.
 
     >>> bounds, costs = np.array([2, 3, 5]), np.array([3, 4, 5])
-    >>> ends, values = plateaus(bounds, costs, 10, True)
+    >>> ends, values, _pieces = plateaus(bounds, costs, 10, 100, True)
     >>> times, levels = runs_inside(bounds, costs, ends, values, 4)
     >>> times.tolist(), levels.tolist()
     ([2], [1])

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.kernel.cadence import plateaus, runs_inside
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.panes import Panes
-from punctual.kernel.window.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.panes import Panes
+from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
@@ -90,7 +90,8 @@ def _unit(
 def _cadence() -> int:
     bounds, costs = np.array([7, 9, 30], np.int64), np.array([2, 3, 5], np.int64)
     gap = int(bounds[-1])
-    return sum(runs_inside(bounds, costs, *plateaus(bounds, costs, gap, dense), gap)[0].size for dense in (True, False))
+    found = [plateaus(bounds, costs, gap, gap * gap, dense) for dense in (True, False)]
+    return sum(runs_inside(bounds, costs, ends, values, gap)[0].size for ends, values, _pieces in found)
 
 
 def _world() -> int:

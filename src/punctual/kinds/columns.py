@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 
 TIME = pa.timestamp("us", tz="UTC")

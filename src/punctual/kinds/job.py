@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.kernel.window import spec as kernel
+from punctual.kernel.panes import spec as kernel
 from punctual.plan.query import Query
 from punctual.plan.shared import Conditions, Reader
 from punctual.ports.answers import AnswerBlock

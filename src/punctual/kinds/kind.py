@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 from punctual.errors import PunctualError
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from punctual.clock import Micros
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.plan.relation import Stream
 
-LettersWritten = Callable[[], Iterable[Mapping[str, Any]]]
+
+class Written(Protocol):
+    """A dead letter as it was written."""
+
+    @property
+    def stream(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def row(self) -> str | None: ...
+    @property
+    def event_time(self) -> str | None: ...
+
+
+LettersWritten = Callable[[], Iterable[Written]]
 """Reads the dead letters of a state, as they were written."""
 
 

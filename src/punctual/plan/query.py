@@ -9,10 +9,11 @@ Names, registration, cadence, delivery and status know headers only. What a body
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.fingerprint import LAYOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Query:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     deadline_us: Micros | None = None
-    text: str = ""
+    text: str = field(default="", metadata=LAYOUT)
     span: Span | None = None
 
     @property
@@ -96,20 +97,3 @@ class Query:
     def range_us(self) -> Micros:
         """How far back an answer reaches."""
         return max(one.range_us for one in self.inputs)
-
-
-def meaning(value: object) -> object:
-    """A plan value without its places in the program: equal for queries that mean the same, however they are written.
-
-    >>> meaning(Output("n", "`a0`", "a0", Span(3, 9))) == meaning(Output("n", "`a0`", "a0", Span(5, 11)))
-    True
-    """
-    if isinstance(value, Span):
-        return None
-    if isinstance(value, tuple):
-        return tuple(meaning(one) for one in value)
-    if is_dataclass(value):
-        text = {"text"} if isinstance(value, Query) else set[str]()
-        parts = (meaning(getattr(value, one.name)) for one in fields(value) if one.name not in text)
-        return (type(value).__name__, *parts)
-    return value

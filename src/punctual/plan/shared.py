@@ -7,12 +7,12 @@ thresholds and functions. A *reader* is a query seen from its unit.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SynopsisKind
 from punctual.plan.query import Query
 from punctual.plan.rows import Comparison, Constant, GroupedRows, Join, Predicate
@@ -111,14 +111,12 @@ class Unit:
     def identity(self) -> str:
         """What does not change when queries with other windows, thresholds or functions come and go."""
         bands = tuple((band.column, band.kind) for band in self.bands)
-        what = (self.stream, self.joins, self.mask, self.keys, bands, self.owner, *self.united)
-        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+        return fingerprint(self.stream, self.joins, self.mask, self.keys, bands, self.owner, self.united)
 
     @property
     def fingerprint(self) -> str:
         """Everything that decides what a cell of the unit holds."""
-        what = (self.identity, self.bands, self.synopses, self.windows)
-        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+        return fingerprint(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ A thousand blocks of one answer encode in 8 ms when their columns have equal nam
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-import orjson
+import msgspec
 import pyarrow as pa
 
 from punctual.errors import InternalError
@@ -109,6 +110,18 @@ class Group:
     counts: list[int]
 
 
+class _GroupHead(msgspec.Struct, frozen=True):
+    """What an encoded group consists of: bytes of its stream, different names of columns, and for each block its query,
+    the index of its names and how many answers it has."""
+
+    length: int
+    names: tuple[tuple[str, ...], ...]
+    blocks: tuple[tuple[str, int, int], ...]
+
+
+_HEADS = msgspec.json.Decoder(list[_GroupHead])
+
+
 def visible(blocks: Sequence[AnswerBlock]) -> list[AnswerBlock]:
     """The blocks as they are handed out."""
     return [
@@ -137,15 +150,41 @@ def ungrouped(group: Group) -> list[AnswerBlock]:
     rows = group.table.column(_ROWS).combine_chunks()
     start = 0
     for query, names, count in zip(group.queries, group.names, group.counts):
-        own = rows.slice(start, count).view(_rows_type(group.table.schema, names))
+        own = _named(rows.slice(start, count), _rows_type(group.table.schema, names))
         table = group.table.slice(start, count).set_column(_ROWS, "rows", own)
         blocks.append(AnswerBlock(query, table))
         start += count
     return blocks
 
 
+class CannotEncode(Exception):
+    """Answers that Arrow cannot write: ``reasons`` by query. All other blocks can be written."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f'query "{query}": {reason}' for query, reason in reasons.items()))
+        self.reasons = reasons
+
+
 def encode(blocks: Sequence[AnswerBlock]) -> bytes:
-    """Blocks as one record of the answer log."""
+    """Blocks as one record of the answer log; `CannotEncode` names those that cannot be one."""
+    try:
+        return _encoded(blocks)
+    except pa.ArrowException as problem:
+        reasons = {block.query: reason for block in blocks if (reason := _why_not(block)) is not None}
+        if not reasons:  # each by itself, but not together
+            raise
+        raise CannotEncode(reasons) from problem
+
+
+def _why_not(block: AnswerBlock) -> str | None:
+    try:
+        _encoded([block])
+    except pa.ArrowException as problem:
+        return str(problem).split("\n", 1)[0]
+    return None
+
+
+def _encoded(blocks: Sequence[AnswerBlock]) -> bytes:
     heads, streams = [], []
     for group in grouped(blocks):
         out = pa.BufferOutputStream()
@@ -153,13 +192,10 @@ def encode(blocks: Sequence[AnswerBlock]) -> bytes:
             writer.write_table(group.table)
         stream = out.getvalue()
         place = {names: at for at, names in enumerate(dict.fromkeys(group.names))}
-        heads.append({
-            "bytes": stream.size,
-            "names": list(place),
-            "blocks": list(zip(group.queries, (place[names] for names in group.names), group.counts)),
-        })
+        members = zip(group.queries, (place[names] for names in group.names), group.counts)
+        heads.append(_GroupHead(stream.size, tuple(place), tuple(members)))
         streams.append(stream)
-    head = orjson.dumps(heads)
+    head = msgspec.json.encode(heads)
     parts: list[bytes | pa.Buffer] = [_HEAD.pack(len(head)), head, bytes(-(_HEAD.size + len(head)) % 8)]
     for stream in streams:
         parts += [stream, bytes(-stream.size % 8)]
@@ -168,33 +204,37 @@ def encode(blocks: Sequence[AnswerBlock]) -> bytes:
 
 def decode(payload: bytes) -> list[AnswerBlock]:
     """The blocks of a record; blocks of one query in their order. Tables read the payload's memory."""
-    (size,) = _HEAD.unpack_from(payload)
-    start = _HEAD.size + size
-    heads = orjson.loads(payload[_HEAD.size : start])
+    heads, start = _heads(payload)
     start += -start % 8
     whole = pa.py_buffer(payload)
     blocks: list[AnswerBlock] = []
     for head in heads:
-        with pa.ipc.open_stream(whole.slice(start, head["bytes"])) as reader:
+        with pa.ipc.open_stream(whole.slice(start, head.length)) as reader:
             table = reader.read_all()
-        start += head["bytes"] + -head["bytes"] % 8
-        queries, places, counts = (list(part) for part in zip(*head["blocks"]))
-        blocks += ungrouped(Group(table, queries, [tuple(head["names"][place]) for place in places], counts))
+        start += head.length + -head.length % 8
+        queries, places, counts = (list(part) for part in zip(*head.blocks))
+        blocks += ungrouped(Group(table, queries, [head.names[place] for place in places], counts))
     return blocks
 
 
 def queries_in(payload: bytes) -> set[str]:
     """Whose answers a record holds, without reading them."""
+    heads, _end = _heads(payload)
+    return {query for head in heads for query, _place, _count in head.blocks}
+
+
+def _heads(payload: bytes) -> tuple[list[_GroupHead], int]:
+    """The heads of a record's groups, and where they end."""
     (size,) = _HEAD.unpack_from(payload)
-    heads = orjson.loads(payload[_HEAD.size : _HEAD.size + size])
-    return {query for head in heads for query, _place, _count in head["blocks"]}
+    end = _HEAD.size + size
+    return _HEADS.decode(payload[_HEAD.size : end]), end
 
 
 def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:
     tables = [pa.concat_tables([block.table for block in members]) for members in by_names.values()]
     width = len(next(iter(by_names)))
     positional = _rows_type(tables[0].schema, [f"c{column}" for column in range(width)])
-    chunks = [table.column(_ROWS).combine_chunks().view(positional) for table in tables]
+    chunks = [_named(table.column(_ROWS).combine_chunks(), positional) for table in tables]
     others = pa.concat_tables([table.remove_column(_ROWS) for table in tables])
     table = others.add_column(_ROWS, "rows", pa.chunked_array(chunks, positional)).combine_chunks()
     members = [(block, names) for names, named in by_names.items() for block in named]
@@ -204,6 +244,24 @@ def _group(by_names: dict[tuple[str, ...], list[AnswerBlock]]) -> Group:
         [names for _, names in members],
         [block.table.num_rows for block, _ in members],
     )
+
+
+def _named(rows: pa.ListArray, rows_type: pa.ListType) -> pa.ListArray:
+    """The same rows with other names."""
+    if not _has_void(rows_type):
+        return rows.view(rows_type)
+    # Arrow's views lose the length of columns of NULLs alone.
+    struct = rows.values
+    columns = [struct.field(at) for at in range(struct.type.num_fields)]
+    renamed = pa.StructArray.from_arrays(columns, fields=list(rows_type.value_type))
+    return pa.ListArray.from_arrays(rows.offsets, renamed)
+
+
+@lru_cache(maxsize=4_096)
+def _has_void(data_type: pa.DataType) -> bool:
+    """Whether a part of a type is that of NULL alone."""
+    parts = (data_type.field(at).type for at in range(data_type.num_fields))
+    return pa.types.is_null(data_type) or any(_has_void(part) for part in parts)
 
 
 def _rows_type(schema: pa.Schema, names: Sequence[str]) -> pa.ListType:

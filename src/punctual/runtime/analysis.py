@@ -14,7 +14,16 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    NullType,
+    SpatialType,
+    StructType,
+    UserDefinedType,
+    VariantType,
+)
 
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.aggregates import Aggregate
@@ -158,8 +167,31 @@ def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
     )
 
 
+def _is_opaque(kind: DataType) -> bool:
+    """Whether a part of a type is one that Arrow carries as bytes of Spark's own, or not at all.
+
+    The elements of ``array()`` and ``map()`` have the type of NULL and are never NULL, which Arrow cannot say.
+    """
+    match kind:
+        case ArrayType():
+            return _is_opaque(kind.elementType) or _is_nothing(kind.elementType, kind.containsNull)
+        case MapType():
+            parts = ((kind.keyType, False), (kind.valueType, kind.valueContainsNull))
+            return any(_is_opaque(part) or _is_nothing(part, nullable) for part, nullable in parts)
+        case StructType():
+            return not kind.fields or any(_is_opaque(field.dataType) for field in kind.fields)
+        case _:
+            return isinstance(kind, VariantType | SpatialType | UserDefinedType)
+
+
+def _is_nothing(kind: DataType, nullable: bool) -> bool:
+    return isinstance(kind, NullType) and not nullable
+
+
 def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
     try:
+        if _is_opaque(kind):
+            raise PySparkTypeError("its values have no form in an answer")
         return _nullable(to_arrow_type(kind, timezone="UTC"))
     except PySparkTypeError:
         raise BindError(

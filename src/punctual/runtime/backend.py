@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.errors import PunctualError, Span
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
@@ -114,11 +114,11 @@ class Backend(Protocol):
         ...
 
     def tick(self, tick: Tick) -> pa.Table:
-        """Run the one job of a batch; rows as ``operators.reduce.OUTPUT``."""
+        """Run the one job of a batch; rows as ``store.products.OUTPUT``."""
         ...
 
     def shards(self, operator: AnswerShards) -> pa.Table:
-        """Run one job over all shards of the store; rows as ``operators.shards.OUTPUT``."""
+        """Run one job over all shards of the store; rows as ``store.products.OUTPUT``."""
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:

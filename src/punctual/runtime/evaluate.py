@@ -40,7 +40,7 @@ def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa
     frame.createOrReplaceTempView("_answers")
     selected = spark.sql(f"SELECT _n, {', '.join(texts)} FROM _answers")
     types = [t for members in shapes.values() for t in questions[members[0]].types]
-    local = relation.num_rows <= LOCAL_ROWS and not any(_has_time(t) for t in types)
+    local = relation.num_rows <= LOCAL_ROWS and all(_is_plain(t) for t in types)
     if local:
         rows = selected.collect()
         columns = [[row[i + 1] for row in rows] for i in range(len(shapes))]
@@ -111,5 +111,8 @@ def _bound(place: int, fields: str, names: list[str]) -> str:
     return f"CASE WHEN _s = {place} THEN named_struct({fields}) END AS r{place}"
 
 
-def _has_time(data_type: pa.DataType) -> bool:
-    return "timestamp" in str(data_type) or "duration" in str(data_type)
+def _is_plain(data_type: pa.DataType) -> bool:
+    """Whether every value of a type becomes the same value of Python: not times of all years, nor nested values."""
+    of = pa.types
+    numeric = of.is_integer(data_type) or of.is_floating(data_type) or of.is_decimal(data_type)
+    return bool(numeric or of.is_boolean(data_type) or of.is_string(data_type) or of.is_binary(data_type))

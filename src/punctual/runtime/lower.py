@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from punctual.kernel.window.distinct import precision_for
-from punctual.kernel.window.layout import progressions_for
-from punctual.kernel.window.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.panes.layout import progressions_for
+from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
+from punctual.kernel.synopses.distinct import precision_for
 from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream, quoted
@@ -26,12 +26,12 @@ from punctual.ports.feeds.read_plan import row_text
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One read of a stream: the joins, the projected columns, the units (index in the plan, specification)."""
+    """One read of a stream: the joins, the projected columns, the units (name in the state, specification)."""
 
     stream: Stream
     joins: tuple[Join, ...]
     projections: tuple[tuple[str, str], ...]
-    units: tuple[tuple[int, UnitSpec], ...]
+    units: tuple[tuple[str, UnitSpec], ...]
     counted: bool
     """Whether this branch counts rows and writes dead letters: the first of its stream."""
 
@@ -55,28 +55,28 @@ class _Columns:
 
 
 def branches(
-    stream: Stream, units: Sequence[tuple[int, Unit]], unique: Callable[[Join], bool], streams: Mapping[str, Stream]
+    stream: Stream, units: Sequence[tuple[str, Unit]], unique: Callable[[Join], bool], streams: Mapping[str, Stream]
 ) -> tuple[Branch, ...]:
     """The reads of a stream for its units, the counting one first; ``streams`` has those that it is united with."""
-    shared: list[tuple[int, Unit]] = []
+    shared: list[tuple[str, Unit]] = []
     joins: dict[str, Join] = {}
-    alone: list[tuple[int, Unit]] = []
-    for index, unit in units:
+    alone: list[tuple[str, Unit]] = []
+    for name, unit in units:
         fits = all(unique(j) and joins.get(j.alias, j) == j for j in unit.joins)
         if fits:
             joins.update({j.alias: j for j in unit.joins})
-        (shared if fits else alone).append((index, unit))
+        (shared if fits else alone).append((name, unit))
     first = _branch(stream, tuple(joins.values()), shared, streams, counted=True)
-    others = (_branch(stream, unit.joins, [(index, unit)], streams, counted=False) for index, unit in alone)
+    others = (_branch(stream, unit.joins, [(name, unit)], streams, counted=False) for name, unit in alone)
     return (first, *others)
 
 
 def _branch(
-    stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[int, Unit]], streams: Mapping[str, Stream],
+    stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[str, Unit]], streams: Mapping[str, Stream],
     *, counted: bool,
 ) -> Branch:  # fmt: skip
     columns = _Columns()
-    specs = tuple((index, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for index, unit in units)
+    specs = tuple((name, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for name, unit in units)
     return Branch(stream, joins, columns.projections(), specs, counted)
 
 

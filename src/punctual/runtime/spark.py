@@ -16,9 +16,9 @@ from punctual.runtime import session
 from punctual.runtime.analysis import judge
 from punctual.runtime.backend import Judged, Question, Tick, TypeRequest
 from punctual.runtime.evaluate import evaluate
-from punctual.runtime.operators import shards
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.tick import TableViews, run_tick
+from punctual.store.products import OUTPUT_DDL
 
 
 class SparkBackend:
@@ -42,7 +42,7 @@ class SparkBackend:
 
     def shards(self, operator: AnswerShards) -> pa.Table:
         numbers = self.spark.range(0, operator.shards, 1, min(operator.shards, self._slots))
-        return numbers.mapInArrow(operator, shards.OUTPUT_DDL).toArrow()
+        return numbers.mapInArrow(operator, OUTPUT_DDL).toArrow()
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         return evaluate(self.spark, questions)

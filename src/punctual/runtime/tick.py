@@ -17,7 +17,8 @@ from punctual.plan.relation import quoted
 from punctual.plan.rows import Join
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, Limits, branch_sql
-from punctual.runtime.operators.reduce import OUTPUT_DDL, InWorker, Reduce
+from punctual.runtime.operators.reduce import InWorker, Reduce
+from punctual.store.products import OUTPUT_DDL
 
 BYTES_PER_TASK = 16 << 20
 

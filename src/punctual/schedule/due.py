@@ -14,8 +14,9 @@ Instants are listed only when they are asked for, so that years of silence cost 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,10 +42,8 @@ class Run:
     step: Micros
     offsets: tuple[Micros, ...] = (0,)
     unit: Micros = 0
-    _offsets: I64 = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_offsets", np.array(self.offsets, np.int64))
         object.__setattr__(self, "unit", self.unit or self.step)
 
     def count(self, after: Micros, through: Micros) -> int:
@@ -59,22 +58,23 @@ class Run:
         if len(self.offsets) == 1:
             return (instant - self.offsets[0]) // self.step
         cycle, rest = divmod(instant, self.step)
-        return cycle * len(self.offsets) + int(np.searchsorted(self._offsets, rest, "right"))
+        return cycle * len(self.offsets) + bisect_right(self.offsets, rest)
 
     def instants(self, after: Micros, through: Micros) -> I64:
         """Those in (after, through], ascending."""
         if len(self.offsets) == 1:
             offset = self.offsets[0]
             first = offset + ((after - offset) // self.step + 1) * self.step
-            return np.arange(first, through + 1, self.step, dtype=np.int64)
+            # Not arange with a step: numpy counts its elements in doubles, which end at three centuries.
+            return first + self.step * np.arange(self.count(after, through))
         cycles = np.arange(after // self.step, through // self.step + 1, dtype=np.int64)
-        found = (cycles[:, None] * self.step + self._offsets).ravel()
+        found = (cycles[:, None] * self.step + np.array(self.offsets, np.int64)).ravel()
         return found[np.searchsorted(found, after, "right") : np.searchsorted(found, through, "right")]
 
     def following(self, after: Micros) -> Micros:
         """The first instant after this one."""
         cycle, rest = divmod(after, self.step)
-        place = int(np.searchsorted(self._offsets, rest, "right"))
+        place = bisect_right(self.offsets, rest)
         return cycle * self.step + (self.offsets[place] if place < len(self.offsets) else self.step + self.offsets[0])
 
 

@@ -8,10 +8,10 @@ rows and nothing else, so when they run is planned class by class.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from punctual.clock import Micros
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Period
 from punctual.plan.shared import Reader, SharedPlan, Walk
 
@@ -73,8 +73,7 @@ def _member(reader: Reader) -> Member:
 def _identity(plan: SharedPlan, reader: Reader) -> str:
     unit = plan.units[reader.unit]
     if reader.walk is None:
-        states = sorted({repr((unit.synopses[use.synopsis], use.conditions)) for use in reader.uses})
+        states = sorted({fingerprint(unit.synopses[use.synopsis], use.conditions) for use in reader.uses})
     else:  # however long the longest is just now
         states = [reader.walk.key]
-    what = (unit.identity, reader.where, states)
-    return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+    return fingerprint(unit.identity, reader.where, tuple(states))

@@ -1,7 +1,7 @@
 """Whose directory it is: the file ``punctual.json``, read before anything is touched.
 
 A directory is *missing or empty* (a new state may be made in it), *ours* (it has a sealed
-``punctual.json`` of a format that this version reads), or refused: foreign, of a newer format, damaged.
+``punctual.json`` of a format that this version reads), or refused: foreign, of another format, damaged.
 A refused directory is left exactly as it is. The lock and a half-made ``punctual.json`` may stand in a
 directory that a crash left before its state was made; such a directory still counts as empty.
 """
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from punctual.errors import StateError
 from punctual.ports.storage import TEMPORARY, Files, is_address, write_whole
-from punctual.store.sealed import corrupt, read_sealed, seal
+from punctual.store.sealed import read_sealed, seal
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout that this code writes; it reads this one only."""
 
 IDENTITY_FILE = "punctual.json"
@@ -30,6 +30,13 @@ class Identity:
     shards: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """What the identity file of every format says."""
+
+    format: int
+
+
 def read_identity(files: Files, directory: str) -> Identity | None:
     """The identity of a state directory, None where a new state may be made; otherwise a StateError."""
     if is_address(directory):
@@ -42,21 +49,25 @@ def read_identity(files: Files, directory: str) -> Identity | None:
     path = f"{directory}/{IDENTITY_FILE}"
     if files.size(directory) is not None and not files.is_folder(directory):
         raise _foreign(directory, "it is a file")
-    value = read_sealed(files, path)
-    if value is None:
+    found = read_sealed(files, path, _Format)
+    if found is None:
         strangers = set(files.listing(directory)) - _BEFORE_BIRTH
         if strangers:
             raise _foreign(directory, f'it holds "{min(strangers)}" and no {IDENTITY_FILE}')
         return None
-    if not isinstance(value.get("format"), int):
-        raise corrupt(path, "it names no format")
-    if value["format"] > FORMAT:
+    differs = f'state "{directory}" has format {found.format}; this version reads format {FORMAT}'
+    if found.format > FORMAT:
         raise StateError(
-            "state.newer-format",
-            f'state "{directory}" has format {value["format"]}; this version reads format {FORMAT}',
-            hint="run it with the version of Punctual that wrote it, or a newer one",
+            "state.newer-format", differs, hint="run it with the version of Punctual that wrote it, or a newer one"
         )
-    return Identity(value["id"], value["shards"])
+    if found.format < FORMAT:
+        raise StateError(
+            "state.older-format",
+            differs,
+            detail="it was left untouched; states are not converted",
+            hint="run it with the version of Punctual that wrote it, or begin anew: name a new directory after --state",
+        )
+    return read_sealed(files, path, Identity)
 
 
 def write_identity(files: Files, directory: str, identity: Identity) -> None:

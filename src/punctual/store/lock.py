@@ -19,15 +19,15 @@ import fcntl
 import os
 import signal
 import socket
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-import orjson
+import msgspec
 
 from punctual.clock import SECOND, Clock, Micros
 from punctual.errors import StateError
 from punctual.ports.storage import Files, tells_disk_full, tells_unusable
 from punctual.store.identity import LOCK_FILE, read_identity
+from punctual.store.sealed import corrupt
 
 _POLL_US: Micros = 20_000
 _UNTIL_GONE_US: Micros = 10 * SECOND
@@ -41,15 +41,25 @@ class Process:
     started: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Who holds a lock, or held it; nothing where its writer died while writing."""
+
+    pid: int | None = None
+    started: int | None = None
+    jvm: int | None = None
+    jvm_started: int | None = None
+    host: str | None = None
+    boot: str | None = None
+
+
 class StateLock:
     """The lock of a state directory, held from ``acquire`` to ``release``."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._record: dict[str, Any] = {
-            "pid": os.getpid(), "started": _start_of(os.getpid()), "jvm": None, "jvm_started": None,
-            "host": socket.gethostname(), "boot": _boot(),
-        }
+        pid = os.getpid()
+        self._record = _Owner(pid, _start_of(pid), host=socket.gethostname(), boot=_boot())
 
     @staticmethod
     @tells_disk_full
@@ -70,6 +80,8 @@ class StateLock:
             read_identity(files, directory)
             files.make_folder(directory)
             path = f"{directory}/{LOCK_FILE}"
+            if files.is_folder(path):
+                raise corrupt(path, "it is a folder and should be a file")
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
@@ -87,7 +99,7 @@ class StateLock:
     @tells_disk_full
     def record_jvm(self, pid: int) -> None:
         """Remember the JVM of this process, so that a later owner can wait for it."""
-        self._record |= {"jvm": pid, "jvm_started": _start_of(pid)}
+        self._record = replace(self._record, jvm=pid, jvm_started=_start_of(pid))
         self._write()
 
     def release(self) -> None:
@@ -97,7 +109,7 @@ class StateLock:
         os.close(self._handle)
 
     def _write(self) -> None:
-        text = orjson.dumps(self._record) + b"\n"
+        text = msgspec.json.encode(self._record) + b"\n"
         os.ftruncate(self._handle, 0)  # in place: a renamed file would not be the one that is locked
         os.pwrite(self._handle, text, 0)
         os.fsync(self._handle)
@@ -108,12 +120,12 @@ def is_alive(process: Process) -> bool:
     return _start_of(process.pid) == process.started
 
 
-def _outlive_jvm(directory: str, record: dict[str, Any], clock: Clock, wait_us: Micros) -> None:
+def _outlive_jvm(directory: str, record: _Owner, clock: Clock, wait_us: Micros) -> None:
     """Return when the JVM that a dead owner left behind is gone, ended by us if need be."""
-    is_here = record.get("host") == socket.gethostname() and record.get("boot") == _boot()
-    if not is_here or not isinstance(record.get("jvm"), int) or not isinstance(record.get("jvm_started"), int):
+    is_here = record.host == socket.gethostname() and record.boot == _boot()
+    if not is_here or record.jvm is None or record.jvm_started is None:
         return
-    jvm = Process(record["jvm"], record["jvm_started"])
+    jvm = Process(record.jvm, record.jvm_started)
     if _is_gone_within(jvm, clock, wait_us):
         return
     with contextlib.suppress(ProcessLookupError):
@@ -135,13 +147,12 @@ def _is_gone_within(process: Process, clock: Clock, limit_us: Micros) -> bool:
     return True
 
 
-def _read(handle: int) -> dict[str, Any]:
-    """What the lock file says; nothing when its writer died while writing it."""
+def _read(handle: int) -> _Owner:
+    """What the lock file says."""
     try:
-        record = orjson.loads(os.pread(handle, 65_536, 0))
-    except orjson.JSONDecodeError:
-        return {}
-    return record if isinstance(record, dict) else {}
+        return msgspec.json.decode(os.pread(handle, 65_536, 0), type=_Owner)
+    except msgspec.DecodeError:
+        return _Owner()
 
 
 def _start_of(pid: int) -> int | None:
@@ -162,9 +173,9 @@ def _boot() -> str:
         return ""
 
 
-def _locked(directory: str, record: dict[str, Any]) -> StateError:
-    owner = f"process {record['pid']}" if "pid" in record else "another process"
-    where = f' on "{record["host"]}"' if record.get("host") not in (None, socket.gethostname()) else ""
+def _locked(directory: str, record: _Owner) -> StateError:
+    owner = "another process" if record.pid is None else f"process {record.pid}"
+    where = f' on "{record.host}"' if record.host not in (None, socket.gethostname()) else ""
     return StateError(
         "state.locked",
         f'{owner}{where} is running state "{directory}"',

@@ -7,57 +7,54 @@ part of the state. Frozen values; their JSON form is what stands on disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
-from punctual.store.sealed import JSON
+import msgspec
+
+from punctual.store.products import Kept
+from punctual.store.sealed import typed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A run of bytes that belongs to one unit.
+    """A run of bytes that holds one product.
 
     Attributes
     ----------
-    unit : str
-        Whose bytes they are; several sections of a batch may name the same unit.
+    product : Kept
+        What the bytes are; several sections of a batch may have the same product.
     file : str
         Relative to the state directory.
     offset, length : int
         Where in the file; inline sections begin at multiples of eight.
     crc : int
         CRC32 of the bytes.
-    cells : int
-        How many cells of panes the section holds, for estimates of size.
+    rows : int
+        How many rows (cells of panes) the section holds, for estimates of size.
     """
 
-    unit: str
+    product: Kept
     file: str
     offset: int
     length: int
     crc: int
-    cells: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A committed batch: what its writer wrote about it, its sections, its dead letters."""
+    """A committed batch: what its writer says about it, its sections, its file of dead letters."""
 
     batch: int
-    body: JSON
+    body: msgspec.Raw
     sections: tuple[Section, ...]
-    dead: str | None
+    dead: str | None = None
 
-    def to_json(self) -> JSON:
-        return {
-            "batch": self.batch,
-            "body": self.body,
-            "sections": [[s.unit, s.file, s.offset, s.length, s.crc, s.cells] for s in self.sections],
-            "dead": self.dead,
-        }
-
-    @staticmethod
-    def from_json(value: JSON) -> Manifest:
-        sections = tuple(Section(*section) for section in value["sections"])
-        return Manifest(value["batch"], value["body"], sections, value["dead"])
+    def read(self, kind: type[T]) -> T:
+        """What its writer says about it, as a value of the type that was written."""
+        return typed(self.body, f"manifest of batch {self.batch}", kind)
 
     def files(self) -> set[str]:
         """Every file that this manifest keeps alive, relative to the state directory."""

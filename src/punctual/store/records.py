@@ -9,9 +9,10 @@ Layout
 ------
 ``<folder>/<position of the first record, 20 digits>.log``, each file (a *segment*) a run of frames::
 
-    position u64 | payload bytes u32 | CRC32 of the payload u32 | CRC32 of the sixteen bytes before u32 | payload
+    position u64 | positions 5 x u64 | bytes of the payload u32 | its CRC32 u32 | CRC32 of the head so far u32 | payload
 
-little-endian. The name of the last segment keeps the numbering also when it holds nothing.
+little-endian. The name of the last segment keeps the numbering also when it holds nothing. ``positions`` say how far
+the rest of the state had come (:mod:`punctual.store.positions`).
 
 Invariants
 ----------
@@ -29,21 +30,23 @@ One append is one write and one ``fdatasync``; opening reads the last segment on
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from punctual.errors import InternalError
 from punctual.ports.storage import Appender, Files, tells_disk_full
+from punctual.store.positions import Positions
 from punctual.store.sealed import corrupt
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-_HEAD = struct.Struct("<QIII")
-_NUMBERED = struct.Struct("<QII")  # the part of the head that its own checksum covers
+_HEAD = struct.Struct("<6QIII")
+_COVERED = struct.Struct("<6QII")  # the part of the head that its own checksum covers
 _SECTOR_BYTES = 512
-_ENDING = ".log"
+_SEGMENT = re.compile(r"[0-9]{20}\.log")
 
 
 class RecordLog:
@@ -58,20 +61,29 @@ class RecordLog:
         A new segment is begun when the last one has reached this size.
     readonly : bool
         Look without touching: a torn tail is passed over, not cut.
+    positions : callable
+        How far the state has come, asked when a record is appended.
     """
 
     def __init__(
-        self, files: Files, folder: str, *, segment_bytes: int = SEGMENT_BYTES, readonly: bool = False
+        self,
+        files: Files,
+        folder: str,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        readonly: bool = False,
+        positions: Callable[[], Positions] = Positions,
     ) -> None:
         self._files = files
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._readonly = readonly
+        self._positions = positions
+        self.vouched = Positions()
+        """What the last record says of the rest of the state."""
         self._tail: Appender | None = None
         self._needs_cut = False
-        self._firsts = sorted(
-            int(name.removesuffix(_ENDING)) for name in files.listing(folder) if name.endswith(_ENDING)
-        )
+        self._firsts = sorted(int(name[:20]) for name in files.listing(folder) if _SEGMENT.fullmatch(name))
         self._position = 0
         self._length = 0  # bytes of whole records in the last segment
         if self._firsts:
@@ -96,7 +108,7 @@ class RecordLog:
             self._cut_tail()
         position = self._position + 1
         tail = self._tail_for(position)
-        frame = _head_of(position, payload) + payload
+        frame = _head_of(position, self._positions(), payload) + payload
         try:
             tail.write(frame)
             tail.sync()
@@ -167,8 +179,11 @@ class RecordLog:
         path = self._path(self._firsts[-1])
         data = memoryview(self._files.map(path))
         self._position = self._firsts[-1] - 1
-        for position, _start, stop in _frames(data, self._firsts[-1]):
-            self._position, self._length = position, stop
+        last = None
+        for position, start, stop in _frames(data, self._firsts[-1]):
+            self._position, self._length, last = position, stop, start - _HEAD.size
+        if last is not None:
+            self.vouched = Positions(*_HEAD.unpack_from(data, last)[1:6])
         if self._length == len(data):
             return
         if not _is_torn(data[self._length :], self._position + 1, self._length):
@@ -183,12 +198,12 @@ class RecordLog:
         self._needs_cut = False
 
     def _path(self, first: int) -> str:
-        return f"{self._folder}/{first:020d}{_ENDING}"
+        return f"{self._folder}/{first:020d}.log"
 
 
-def _head_of(position: int, payload: bytes) -> bytes:
-    numbered = _NUMBERED.pack(position, len(payload), zlib.crc32(payload))
-    return numbered + struct.pack("<I", zlib.crc32(numbered))
+def _head_of(position: int, positions: Positions, payload: bytes) -> bytes:
+    covered = _COVERED.pack(position, *positions.numbers(), len(payload), zlib.crc32(payload))
+    return covered + struct.pack("<I", zlib.crc32(covered))
 
 
 def _frames(data: memoryview, position: int) -> Iterator[tuple[int, int, int]]:
@@ -203,11 +218,11 @@ def _whole_frame(data: memoryview, at: int, position: int) -> int | None:
     """End of the frame that begins here, when it is whole and has this position."""
     if at + _HEAD.size > len(data):
         return None
-    found, size, checksum, own_checksum = _HEAD.unpack_from(data, at)
+    found, *_positions, size, checksum, own_checksum = _HEAD.unpack_from(data, at)
     start = at + _HEAD.size
     if (
         found != position
-        or own_checksum != zlib.crc32(data[at : at + _NUMBERED.size])
+        or own_checksum != zlib.crc32(data[at : at + _COVERED.size])
         or start + size > len(data)
         or checksum != zlib.crc32(data[start : start + size])
     ):
@@ -226,8 +241,8 @@ def _is_torn(rest: memoryview, position: int, offset: int) -> bool:
         at = text.find(successor, at + 1)
     if len(rest) < _HEAD.size:
         return True
-    found, size, _checksum, own_checksum = _HEAD.unpack_from(rest)
-    if own_checksum == zlib.crc32(rest[: _NUMBERED.size]) and found == position and _HEAD.size + size > len(rest):
+    found, *_positions, size, _checksum, own_checksum = _HEAD.unpack_from(rest)
+    if own_checksum == zlib.crc32(rest[: _COVERED.size]) and found == position and _HEAD.size + size > len(rest):
         return True
     first = -offset % _SECTOR_BYTES
     edges = [0, *range(first or _SECTOR_BYTES, len(text), _SECTOR_BYTES), len(text)]

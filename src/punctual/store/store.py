@@ -22,6 +22,7 @@ Layout (``docs/state.md`` describes it for users)
     journal/, answers/         logs of records
     sinks/<sink>.json          how far a sink has got
     displayed/rankings.json    answers that are no longer in the log and that the next ones depend on
+    closed.json                how far the state had come when it was last closed
     feeds/<stream>/            rows fed from Python
 
 Invariants
@@ -29,6 +30,8 @@ Invariants
 - A file is durable, contents and name, before a manifest that names it is renamed into place.
 - A file that a visible manifest names is never written again.
 - What no manifest names is garbage: removed at open, and after a rebase where its batch is committed.
+- What is not ours by its name is never read and never removed (``layout.py``).
+- Every file and every record says how far the state had come: what is missing is missed (``positions.py``).
 - One process owns the directory (``lock.py``); a mutex lets one thread commit while another reads.
 
 A commit is one data file and one manifest however many units there are: four syncs, two more with
@@ -37,46 +40,72 @@ dead letters, one more for each file of a task and one for their folder.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
-import orjson
+import msgspec
 import pyarrow as pa
 
 from punctual.errors import InternalError, StateError
-from punctual.ports.storage import TEMPORARY, Bytes, Files, file_name, tells_disk_full, write_whole
-from punctual.store.identity import IDENTITY_FILE, Identity, read_identity, write_identity
+from punctual.ports.storage import Bytes, Files, file_name, tells_disk_full
+from punctual.store.codec import encode
+from punctual.store.directory import Directory
+from punctual.store.garbage import collect
+from punctual.store.identity import Identity, read_identity, write_identity
+from punctual.store.layout import CLOSED, PLAN, number, own
+from punctual.store.letters import DeadLetter, DeadLetters, letters_file, lines
 from punctual.store.manifest import Manifest, Section
+from punctual.store.outputs import Outputs
+from punctual.store.positions import Positions
+from punctual.store.products import Cells, Kept, LateCells, Produced
 from punctual.store.records import RecordLog
-from punctual.store.sealed import JSON, corrupt, read_sealed, seal
+from punctual.store.sealed import corrupt
 
-SectionBytes = tuple[str, bytes | pa.Buffer | str, int]
-"""Unit, its bytes (or the path of a file under the state that holds them), cells."""
-
+T = TypeVar("T")
 _PADDING = bytes(8)
-_PLAN = ".plan.json"
-DISPLAYED = "displayed/rankings.json"
 _MAPPED_FILES = 256
 
 
 class Store:
-    """An open state directory; ``Store.open`` makes one."""
+    """An open state directory; ``Store.open`` makes one.
+
+    Bodies of plans, manifests and programs are the caller's values (:mod:`punctual.store.codec`): the type that was
+    written is given again to read them.
+    """
 
     def __init__(self, directory: str, files: Files, identity: Identity, *, readonly: bool) -> None:
         self.directory = directory
         self.identity = identity
         self._files = files
-        self._readonly = readonly
-        self._mutex = threading.RLock()
+        self._kept = Directory(directory, files, readonly=readonly)
+        self._mapping = threading.Lock()
         self._mapped: dict[str, pa.Buffer] = {}
         self._unfinished = False  # a commit failed half-way in this process
         self._base, self._manifests = self._load()
-        self.journal = RecordLog(files, f"{directory}/journal", readonly=readonly)
-        self.answers = RecordLog(files, f"{directory}/answers", readonly=readonly)
+        programs = own(files, directory, "program")
+        self._kept.program = number(programs[-1]) if programs else 0
+        self.letters = DeadLetters(self._kept)
+        self.outputs = Outputs(self._kept)
+        self._look_for_witnesses()
+
+    def _look_for_witnesses(self) -> None:
+        """Read every file that vouches for others, and see that nothing is missing."""
+        for file in (self._program_file(), self._plan_file(self.next_batch()), CLOSED):
+            self._kept.read(file, msgspec.Raw)
+        self._kept.loaded()
+
+    @property
+    def journal(self) -> RecordLog:
+        """Decisions, in order."""
+        return self._kept.journal
+
+    @property
+    def answers(self) -> RecordLog:
+        """Answers, in order."""
+        return self._kept.answers
 
     @staticmethod
     @tells_disk_full
@@ -121,11 +150,15 @@ class Store:
         store = Store(directory, files, found, readonly=False)
         for folder in ("program", "batches", "base", "incoming", "dead", "sinks", "feeds"):
             files.make_folder(f"{directory}/{folder}")
-        store.garbage()
+        with store._kept.writing():
+            store._collect(running=False)
         return store
 
     def close(self) -> None:
-        """Close the logs; all that was acknowledged is durable already."""
+        """Close the logs; all that was acknowledged is durable already. The last records are vouched for here."""
+        if not self._kept.readonly and self._kept.positions() != Positions():
+            with contextlib.suppress(OSError), self._kept.writing():
+                self._kept.write(CLOSED, {})
         self.journal.close()
         self.answers.close()
 
@@ -141,19 +174,17 @@ class Store:
 
     def next_batch(self) -> int:
         """The number of the batch to commit next."""
-        if self._manifests:
-            return self._manifests[-1].batch + 1
-        return self._base.batch + 1 if self._base else 0
+        return self._kept.batches
 
     @tells_disk_full
-    def write_plan(self, batch: int, body: JSON) -> None:
+    def write_plan(self, batch: int, body: object) -> None:
         """Fix what a batch will read; after a crash it is run again with the same plan."""
-        with self._writing():
-            write_whole(self._files, self._path(f"batches/{batch:012d}{_PLAN}"), seal({"body": body}))
+        with self._kept.writing():
+            self._kept.write(self._plan_file(batch), body)
 
-    def read_plan(self, batch: int) -> JSON | None:
+    def read_plan(self, batch: int, kind: type[T]) -> T | None:
         """The plan of a batch that is not committed; None when there is none."""
-        return self._read_body(f"batches/{batch:012d}{_PLAN}")
+        return self._kept.read(self._plan_file(batch), kind)
 
     @tells_disk_full
     def incoming(self, batch: int) -> str:
@@ -164,27 +195,25 @@ class Store:
 
     @tells_disk_full
     def commit(
-        self, batch: int, body: JSON, sections: Sequence[SectionBytes], dead: bytes | None = None
+        self, batch: int, body: object, produced: Sequence[Produced], dead: Sequence[DeadLetter] = ()
     ) -> Manifest:
-        """Make a batch part of the state; it is when this returns, and not at all when this raises a full disk.
-
-        ``dead`` is JSON lines, one object a dead letter, each with its ``stream``.
-        """
-        with self._writing():
+        """Make a batch part of the state; it is when this returns, and not at all when this raises a full disk."""
+        with self._kept.writing():
             if batch != self.next_batch():
                 raise InternalError(f"batch {batch} was committed where batch {self.next_batch()} is next")
-            manifest = self._write_manifest("batches", batch, body, sections, dead)
+            manifest = self._write_manifest("batches", batch, body, produced, dead)
             self._manifests.append(manifest)
+            self._kept.batches = batch + 1
             return manifest
 
     @tells_disk_full
-    def rebase(self, through: int, body: JSON, sections: Sequence[SectionBytes]) -> Manifest:
+    def rebase(self, through: int, body: object, produced: Sequence[Produced]) -> Manifest:
         """Let these sections stand for all batches through this one, then remove what they replace."""
-        with self._writing():
+        with self._kept.writing():
             lowest = self._base.batch + 1 if self._base else 0
             if not lowest <= through < self.next_batch():
                 raise InternalError(f"rebase through batch {through}, outside {lowest}..{self.next_batch() - 1}")
-            manifest = self._write_manifest("base", through, body, sections, None)
+            manifest = self._write_manifest("base", through, body, produced, ())
             self._base = manifest
             self._manifests = [later for later in self._manifests if later.batch > through]
             self._mapped.clear()
@@ -200,82 +229,25 @@ class Store:
             raise corrupt(path, "it is shorter than its manifest says")
         data = whole.slice(section.offset, section.length)
         if zlib.crc32(data) != section.crc:
-            raise corrupt(path, f'the checksum of unit "{section.unit}" does not fit')
+            raise corrupt(path, f"the checksum of {section.product} does not fit")
         return data
-
-    @tells_disk_full
-    def add_dead_letters(self, batch: int, dead: bytes) -> None:
-        """More dead letters of a batch that is committed, found when its windows were answered; JSON lines."""
-        with self._writing():
-            if batch >= self.next_batch():
-                raise InternalError(f"dead letters were added to batch {batch}, which is not committed")
-            path = self._path(f"dead/{_dead_name(batch, dead)}")
-            if self._files.size(path) is None:
-                write_whole(self._files, path, dead)
-
-    def garbage(self) -> None:
-        """Remove what no manifest names. Only while no task writes: at open."""
-        with self._writing():
-            self._collect(running=False)
-
-    def dead_letters(self, stream: str | None = None) -> Iterator[dict[str, Any]]:
-        """Dead letters of all committed batches (of one stream), oldest first."""
-        for name in self._files.listing(self._path("dead")):
-            if not name.endswith(TEMPORARY) and _number(name) < self.next_batch():
-                letters = self._letters(name)
-                yield from (letter for letter in letters if stream is None or letter.get("stream") == stream)
-
-    def added_letters(self) -> Iterator[dict[str, Any]]:
-        """Dead letters that were added to batches after the base, after their commit."""
-        after = -1 if self._base is None else self._base.batch
-        named = {manifest.dead for manifest in self._manifests}
-        for name in self._files.listing(self._path("dead")):
-            if name.endswith(TEMPORARY) or f"dead/{name}" in named:
-                continue
-            if after < _number(name) < self.next_batch():
-                yield from self._letters(name)
 
     # -- what else a program leaves ----------------------------------------------------------------
 
     @tells_disk_full
-    def save_program(self, number: int, body: JSON) -> None:
+    def save_program(self, version: int, body: object) -> None:
         """Replace the program by a later version of it; numbers only grow."""
-        with self._writing():
-            former = self._program_numbers()
-            if former and number < former[-1]:
-                raise InternalError(f"program {number} was saved after program {former[-1]}")
-            write_whole(self._files, self._path(f"program/{number:012d}.json"), seal({"body": body}))
-            for old in self._program_numbers()[:-1]:
-                self._files.remove(self._path(f"program/{old:012d}.json"))
+        with self._kept.writing():
+            if version < self._kept.program:
+                raise InternalError(f"program {version} was saved after program {self._kept.program}")
+            self._kept.write(f"program/{version:012d}.json", body)
+            self._kept.program = version
+            for old in own(self._files, self.directory, "program")[:-1]:
+                self._files.remove(self._path(f"program/{old}"))
 
-    def program(self) -> tuple[int, JSON] | None:
-        """The newest program and its number."""
-        numbers = self._program_numbers()
-        body = self._read_body(f"program/{numbers[-1]:012d}.json") if numbers else None
-        return None if body is None else (numbers[-1], body)
-
-    @tells_disk_full
-    def save_sink_state(self, name: str, state: JSON) -> None:
-        """Remember how far a sink has got (what its ``checkpoint`` returned)."""
-        with self._writing():
-            write_whole(self._files, self._path(f"sinks/{file_name(name)}.json"), seal({"body": state}))
-
-    def sink_state(self, name: str) -> JSON | None:
-        """What was last saved for a sink."""
-        return self._read_body(f"sinks/{file_name(name)}.json")
-
-    @tells_disk_full
-    def save_displayed(self, answers: bytes) -> None:
-        """Keep the last answers of some queries beyond the answer log."""
-        with self._writing():
-            self._files.make_folder(self._path("displayed"))
-            body = {"answers": base64.b64encode(answers).decode()}
-            write_whole(self._files, self._path(DISPLAYED), seal({"body": body}))
-
-    def displayed(self) -> bytes | None:
-        """What was last saved of them."""
-        body = self._read_body(DISPLAYED)
-        return None if body is None else base64.b64decode(body["answers"])
+    def program(self, kind: type[T]) -> T | None:
+        """The newest program."""
+        return self._kept.read(self._program_file(), kind)
 
     @tells_disk_full
     def feed_folder(self, stream: str) -> str:
@@ -286,33 +258,17 @@ class Store:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        if self._readonly:
-            raise InternalError(f"state {self.directory} was opened for looking only")
-        with self._mutex:
-            yield
-
     def _path(self, name: str) -> str:
-        return f"{self.directory}/{name}"
+        return self._kept.name(name)
 
-    def _read_body(self, name: str) -> JSON | None:
-        value = read_sealed(self._files, self._path(name))
-        return None if value is None else value["body"]
+    def _program_file(self) -> str:
+        return f"program/{self._kept.program:012d}.json"
 
-    def _letters(self, name: str) -> Iterator[dict[str, Any]]:
-        path = self._path(f"dead/{name}")
-        text = self._files.read(path)
-        if name != _dead_name(_number(name), text):
-            raise corrupt(path, "the checksum in its name does not fit")
-        return map(orjson.loads, text.splitlines())
-
-    def _program_numbers(self) -> list[int]:
-        names = self._files.listing(self._path("program"))
-        return [_number(name) for name in names if not name.endswith(TEMPORARY)]
+    def _plan_file(self, batch: int) -> str:
+        return f"batches/{batch:012d}{PLAN}"
 
     def _map(self, name: str) -> pa.Buffer:
-        with self._mutex:
+        with self._mapping:
             mapped = self._mapped.get(name)
             if mapped is None:
                 if len(self._mapped) >= _MAPPED_FILES:  # the system limits mappings; readers keep theirs alive
@@ -321,115 +277,84 @@ class Store:
             return mapped
 
     def _load(self) -> tuple[Manifest | None, list[Manifest]]:
-        bases = [name for name in self._files.listing(self._path("base")) if name.endswith(".json")]
+        bases = [name for name in own(self._files, self.directory, "base") if name.endswith(".json")]
         base = self._load_manifest(f"base/{bases[-1]}") if bases else None
         following = base.batch + 1 if base else 0
         manifests: list[Manifest] = []
-        for name in self._files.listing(self._path("batches")):
-            if not name.endswith(".json") or name.endswith(_PLAN) or _number(name) < following:
+        for name in own(self._files, self.directory, "batches"):
+            if not name.endswith(".json") or name.endswith(PLAN) or number(name) < following:
                 continue
-            if _number(name) != following + len(manifests):
+            if number(name) != following + len(manifests):
                 raise corrupt(self._path(f"batches/{following + len(manifests):012d}.json"), "it is missing")
             manifests.append(self._load_manifest(f"batches/{name}"))
+        self._kept.batches = following + len(manifests)
         return base, manifests
 
     def _load_manifest(self, name: str) -> Manifest:
-        value = read_sealed(self._files, self._path(name))
-        if value is None or value["batch"] != _number(name.partition("/")[2]):
+        manifest = self._kept.read(name, Manifest)
+        if manifest is None or manifest.batch != number(name.partition("/")[2]):
             raise corrupt(self._path(name), "it is not the manifest of its batch")
-        manifest = Manifest.from_json(value)
         for file in sorted({section.file for section in manifest.sections}):
             if self._files.size(self._path(file)) is None:
                 raise corrupt(self._path(file), "it is missing")
+            if self._files.is_folder(self._path(file)):
+                raise corrupt(self._path(file), "it is a folder and should be a file")
         return manifest
 
     def _write_manifest(
-        self, folder: str, batch: int, body: JSON, sections: Sequence[SectionBytes], dead: bytes | None
+        self, folder: str, batch: int, body: object, produced: Sequence[Produced], dead: Sequence[DeadLetter]
     ) -> Manifest:
         if self._unfinished:  # its manifest may stand on disk, and its data file may be written again
             self._collect(running=True)
         self._unfinished = True
-        placed = self._place(f"{folder}/{batch:012d}.bin", sections)
-        dead_file = f"dead/{_dead_name(batch, dead)}" if dead else None
-        if dead and dead_file:
-            self._files.write_new(self._path(dead_file), [dead])
-        manifest = Manifest(batch, body, placed, dead_file)
+        placed = self._place(f"{folder}/{batch:012d}.bin", produced)
+        text = lines(dead)
+        dead_file = letters_file(batch, text) if dead else None
+        if dead_file:
+            self._files.write_new(self._path(dead_file), [text])
+        manifest = Manifest(batch, msgspec.Raw(encode(body)), placed, dead_file)
         for file_folder in sorted({name.rpartition("/")[0] for name in manifest.files()}):
             self._files.sync_folder(self._path(file_folder))
-        write_whole(self._files, self._path(f"{folder}/{batch:012d}.json"), seal(manifest.to_json()))
+        self._kept.write(f"{folder}/{batch:012d}.json", manifest)
         self._unfinished = False
         return manifest
 
-    def _place(self, inline_file: str, sections: Sequence[SectionBytes]) -> tuple[Section, ...]:
+    def _place(self, inline_file: str, produced: Sequence[Produced]) -> tuple[Section, ...]:
         """Write inline sections into one file, make the files of tasks durable; where all of them are."""
         placed: list[Section] = []
         parts: list[Bytes] = []
         offset = 0
-        for unit, data, cells in sections:
-            if isinstance(data, str):
-                placed.append(self._adopt(unit, data, cells))
+        for one in produced:
+            product = _kept(one)
+            if isinstance(one.data, str):
+                placed.append(self._adopt(product, one.data, one.rows))
                 continue
-            length = memoryview(data).nbytes
-            placed.append(Section(unit, inline_file, offset, length, zlib.crc32(data), cells))
+            assert one.data is not None
+            length = memoryview(one.data).nbytes
+            placed.append(Section(product, inline_file, offset, length, zlib.crc32(one.data), one.rows))
             padding = -length % 8
-            parts += [data, _PADDING[:padding]]
+            parts += [one.data, _PADDING[:padding]]
             offset += length + padding
         if parts:
             self._files.write_new(self._path(inline_file), [b"".join(parts)])
         return tuple(placed)
 
-    def _adopt(self, unit: str, path: str, cells: int) -> Section:
+    def _adopt(self, product: Kept, path: str, rows: int) -> Section:
         file = path.removeprefix(self.directory + "/")
         if file.startswith("/"):
-            raise InternalError(f"file {path} of unit {unit} is outside state {self.directory}")
+            raise InternalError(f"file {path} of {product} is outside state {self.directory}")
         self._files.sync(self._path(file))
         data = self._files.map(self._path(file))
-        return Section(unit, file, 0, data.size, zlib.crc32(data), cells)
+        return Section(product, file, 0, data.size, zlib.crc32(data), rows)
 
     def _collect(self, *, running: bool) -> None:
-        """Remove files that nothing names; while running, files of batches still to come are left alone."""
-        following = self.next_batch()
-        named = {f"batches/{manifest.batch:012d}.json" for manifest in self._manifests}
-        named |= {f"base/{self._base.batch:012d}.json"} if self._base else set()
-        for manifest in (*self._manifests, *([self._base] if self._base else [])):
-            named |= manifest.files()
-        for folder in ("batches", "base"):
-            lost = [
-                name
-                for name in self._files.listing(self._path(folder))
-                if f"{folder}/{name}" not in named and not (name.endswith(_PLAN) and _number(name) >= following)
-            ]
-            manifests = [name for name in lost if name.endswith(".json")]
-            for name in manifests:
-                self._files.remove(self._path(f"{folder}/{name}"))
-            if manifests:  # no manifest may outlive, even by a crash, what it names
-                self._files.sync_folder(self._path(folder))
-            for name in lost:
-                self._files.remove(self._path(f"{folder}/{name}"))
-        for name in self._files.listing(self._path("incoming")):
-            if not running or _number(name) < following:
-                self._clear(f"incoming/{name}", named)
-        for name in self._files.listing(self._path("dead")):
-            if _number(name) >= following:
-                self._files.remove(self._path(f"dead/{name}"))
-        if not running:
-            self._files.remove(self._path(IDENTITY_FILE + TEMPORARY))
-            for old in self._program_numbers()[:-1]:
-                self._files.remove(self._path(f"program/{old:012d}.json"))
-            for folder in ("program", "sinks", "displayed"):
-                for name in self._files.listing(self._path(folder)):
-                    if name.endswith(TEMPORARY):
-                        self._files.remove(self._path(f"{folder}/{name}"))
+        collect(self._kept, self._base, self._manifests, running=running)
 
-    def _clear(self, folder: str, named: set[str]) -> None:
-        for name in self._files.listing(self._path(folder)):
-            inner = f"{folder}/{name}"
-            if self._files.is_folder(self._path(inner)):
-                self._clear(inner, named)
-            elif inner not in named:
-                self._files.remove(self._path(inner))
-        if not self._files.listing(self._path(folder)):
-            self._files.remove_folder(self._path(folder))
+
+def _kept(produced: Produced) -> Kept:
+    if not isinstance(produced.product, Cells | LateCells):
+        raise InternalError(f"{produced.product} has no place among the sections of a manifest")
+    return produced.product
 
 
 def _look(directory: str, files: Files, identity: Identity) -> Store:
@@ -438,12 +363,3 @@ def _look(directory: str, files: Files, identity: Identity) -> Store:
         with contextlib.suppress(StateError, FileNotFoundError):
             return Store(directory, files, identity, readonly=True)
     return Store(directory, files, identity, readonly=True)
-
-
-def _number(name: str) -> int:
-    """The number that the name of a file begins with."""
-    return int(name[:12])
-
-
-def _dead_name(batch: int, text: bytes) -> str:
-    return f"{batch:012d}-{zlib.crc32(text):08x}.jsonl"

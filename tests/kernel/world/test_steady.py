@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from punctual.kernel.synopses.ranked_rows import WorldRows
 from punctual.kernel.world.ranked import Ranked
 from punctual.kernel.world.steady import near, steady
 from punctual.kernel.world.streams import topk_streams, topk_streams_exclusive
-from punctual.kernel.world.synopsis import WorldRows
 from punctual.kernel.world.together import Wanted, rank_together
 from tests.kernel.world.test_synopsis import answered, drawn, in_order, lifted
 from tests.oracles import worlds

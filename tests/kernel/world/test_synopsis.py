@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from punctual.kernel.world.synopsis import WorldRows
+from punctual.kernel.synopses.ranked_rows import WorldRows
 from tests.oracles import worlds
 
 TYPE = pa.struct([("s", pa.int64()), ("p", pa.float64()), ("r", pa.string()), ("x0", pa.int64())])

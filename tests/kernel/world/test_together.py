@@ -16,7 +16,7 @@ from punctual.kernel.world import Ranked, Wanted, rank_together
 from punctual.kernel.world.bounds import kth_largest_at_least
 from punctual.kernel.world.input import ranked
 from punctual.kernel.world.ranked import largest_first, least_first
-from punctual.kernel.world.requests import Request, tell
+from punctual.kernel.world.requests import Request, walk_for
 from punctual.kernel.world.rows import F64, I64, UncertainRows
 from tests.kernel.world.drawing import few_rows, many_rows
 from tests.oracles import worlds as oracle
@@ -136,10 +136,10 @@ def test_probabilities_of_all_rows_have_the_same_bits_from_a_larger_k(
 ) -> None:
     rows = ranked(*many_rows(8, 2000, size, mass)).possible()
     keys = np.arange(rows.prob.size)
-    every = tell(rows, [Request(k, by_key=True) for k in KS], keys=keys, table=KS[-1], eps=eps)
+    every = walk_for(rows, [Request(k, by_key=True) for k in KS], keys=keys, table=KS[-1], eps=eps)
     for k in KS:
         request = Request(k, by_key=True)
-        alone = tell(rows, [request], keys=keys, table=k, eps=eps)
+        alone = walk_for(rows, [request], keys=keys, table=k, eps=eps)
         assert every.sums(request).tolist() == alone.sums(request).tolist()
         seen = len(alone.readings.table)
         assert every.readings.table[:seen, :k].tolist() == alone.readings.table[:, :k].tolist()
@@ -152,10 +152,10 @@ def test_eps_moves_no_probability_by_more(rows: list[Row], eps: float) -> None:
     order, prob, rule = in_rank_order(rows)
     uncertain = ranked(-np.arange(prob.size), prob, [None if one < 0 else one for one in rule]).possible()
     requests = [Request(k, by_key=True) for k in (1, 2, 3)]
-    told = tell(uncertain, requests, keys=np.arange(uncertain.prob.size), eps=eps)
+    result = walk_for(uncertain, requests, keys=np.arange(uncertain.prob.size), eps=eps)
     for request in requests:
         exact = np.array(oracle.topk_probabilities(order, request.k), float)
-        moved = np.abs(uncertain.scatter(told.sums(request)) - exact)
+        moved = np.abs(uncertain.scatter(result.sums(request)) - exact)
         assert (moved <= eps + CLOSE).all()
 
 
@@ -163,12 +163,12 @@ def test_eps_moves_no_probability_by_more(rows: list[Row], eps: float) -> None:
 def test_a_loose_eps_reads_less_and_moves_little(mass: tuple[float, float]) -> None:
     rows = ranked(*many_rows(8, 4000, 3, mass)).possible()
     requests = [Request(k, by_key=True) for k in KS]
-    exact, loose = (tell(rows, requests, keys=np.arange(4000), eps=eps) for eps in (1e-18, 0.1))
+    exact, loose = (walk_for(rows, requests, keys=np.arange(4000), eps=eps) for eps in (1e-18, 0.1))
     for request in requests:
         full, cut = exact.sums(request), loose.sums(request)
         assert np.abs(full - cut).max() <= 0.1
         assert np.array_equal(cut[cut > 0], full[cut > 0]), "what is left has the same bits"
-    seen = [int(np.flatnonzero(told.sums(requests[0]))[-1]) for told in (exact, loose)]
+    seen = [int(np.flatnonzero(result.sums(requests[0]))[-1]) for result in (exact, loose)]
     assert seen[1] < seen[0]
 
 
@@ -212,7 +212,7 @@ def test_the_bound_on_the_kth_best_value(mass: tuple[float, float]) -> None:
     rows = ranked(*many_rows(12, 3000, 3, mass)).possible()
     bounds = kth_largest_at_least(rows.prob, np.array(KS))
     for k, bound in zip(KS, bounds.tolist()):
-        values = np.sort(tell(rows, [Request(k, by_key=True)], keys=np.arange(3000)).sums(Request(k, by_key=True)))
+        values = np.sort(walk_for(rows, [Request(k, by_key=True)], keys=np.arange(3000)).sums(Request(k, by_key=True)))
         assert bound <= values[-k]
     assert bounds[-1] > 0.5 * values[-100], "and it is of use"
 
@@ -221,10 +221,10 @@ def test_choices_keep_little_more_than_they_answer() -> None:
     """Memory is neither rows times k nor, unless rows are alike, rows times queries."""
     prob = np.random.default_rng(1).random(100_000) * 0.01
     requests = [Request(k, best=k) for k in (10, 100, 1000)]
-    told = tell(UncertainRows(100_000, np.arange(100_000), prob, np.full(100_000, -1), 0), requests)
+    result = walk_for(UncertainRows(100_000, np.arange(100_000), prob, np.full(100_000, -1), 0), requests)
     for request in requests:
-        assert request.k <= told.choice(request)[0].size < 3 * request.k + 100
-    assert told.readings.rows.size < 100_000
+        assert request.k <= result.choice(request)[0].size < 3 * request.k + 100
+    assert result.readings.rows.size < 100_000
 
 
 def test_rows_that_are_alike_stay_in_rank_order() -> None:

@@ -48,8 +48,18 @@ import numpy as np
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, U, add_up, ones, times, times_some
 from punctual.kernel.world.quantities import number
-from punctual.kernel.world.reading import CHOICE, SUM, WEIGHTED, Readings, compare, first, shift_weights, weigh, write
 from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
+from punctual.kernel.world.walk_input import (
+    CHOICE,
+    SUM,
+    WEIGHTED,
+    Readings,
+    compare,
+    first,
+    shift_weights,
+    weigh,
+    write,
+)
 
 EPS = 1e-18
 """A probability that is taken for 0."""

@@ -13,7 +13,7 @@ import numpy as np
 from punctual.kernel.world.input import ranked
 from punctual.kernel.world.quantities import checked_k
 from punctual.kernel.world.rank_walk import EPS, reach
-from punctual.kernel.world.requests import Request, tell
+from punctual.kernel.world.requests import Request, walk_for
 from punctual.kernel.world.rows import F64, Column, UncertainRows, WorldError
 
 MOST_NUMBERS = 1 << 28
@@ -53,7 +53,7 @@ def topk_probabilities(score: Column, prob: Column, rule: Column | None = None, 
 def row_values(rows: UncertainRows, k: int) -> F64:
     """Pr_k of rows that are ranked, none of them impossible."""
     request = Request(k, by_key=True)
-    return rows.scatter(tell(rows, [request], keys=np.arange(rows.prob.size)).sums(request))
+    return rows.scatter(walk_for(rows, [request], keys=np.arange(rows.prob.size)).sums(request))
 
 
 def rank_probabilities(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> F64:
@@ -94,7 +94,7 @@ class RankTable:
         rows, k = ranked(score, prob, rule).possible(), checked_k(k)
         seen = int(reach(rows.prob, np.array([min(k, max(1, rows.prob.size))]), EPS)[0])
         _check_size(seen, k)
-        known = tell(rows, (), table=k).readings.table[:, :k]
+        known = walk_for(rows, (), table=k).readings.table[:, :k]
         return cls(rows, k, np.concatenate((known, np.zeros((len(known), k - known.shape[1]))), axis=1))
 
     def topk_probabilities(self, k: int | None = None) -> F64:

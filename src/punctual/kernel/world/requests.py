@@ -1,6 +1,6 @@
-"""Requests to one walk over uncertain rows, and what they are told.
+"""Requests to one walk over uncertain rows, and what they are result.
 
-Each request is one reading (:mod:`punctual.kernel.world.reading`); equal ones are read once. A k above the number of
+Each request is one reading (:mod:`punctual.kernel.world.walk_input`); equal ones are read once. A k above the number of
 rows means all of them.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from punctual.kernel.world.bounds import kth_largest_at_least
 from punctual.kernel.world.polynomial import BLOCK, blocks_for
 from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
-from punctual.kernel.world.reading import ASKED, CHOICE, SUM, WEIGHTED, Readings
 from punctual.kernel.world.rows import F64, I64, UncertainRows
+from punctual.kernel.world.walk_input import ASKED, CHOICE, SUM, WEIGHTED, Readings
 
 NEARLY = 2.0**-36
 """Values are compared at 40 bits and neighbours may be equal (``ranked``): a row that is less by this share may be as
@@ -39,8 +39,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Outcome of a walk: ``reading`` is the place of each request in ``readings``, ``kept`` says from where on how many
+class WalkResult:
+    """Outcome of a walk: ``reading`` is the index of each request in ``readings``, ``kept`` says from where on how many
     rows were kept for it; ``keys`` is how many there are."""
 
     reading: dict[Request, int]
@@ -50,11 +50,11 @@ class Told:
 
     def choice(self, request: Request) -> tuple[I64, F64]:
         """Rows, in rank order, that may be in the answer, and their values."""
-        place = self.reading[request]
-        start, count = self.kept[place]
+        index = self.reading[request]
+        start, count = self.kept[index]
         rows, values = self.readings.rows[start : start + count], self.readings.values[start : start + count]
         if request.weights:  # much of it was good enough only as long as little was known
-            still = np.abs(values) > self.readings.asked["needed"][place]
+            still = np.abs(values) > self.readings.asked["needed"][index]
             rows, values = rows[still], values[still]
         return rows, values
 
@@ -64,7 +64,7 @@ class Told:
         return self.readings.values[start : start + self.keys]
 
 
-def tell(
+def walk_for(
     rows: UncertainRows,
     requests: Sequence[Request],
     *,
@@ -72,7 +72,7 @@ def tell(
     ranks: int = 0,
     table: int = 0,
     eps: float = EPS,
-) -> Told:
+) -> WalkResult:
     """Walk once over rows, none of them impossible.
 
     Parameters
@@ -123,7 +123,7 @@ def tell(
     )
     walk(rows, readings)
     kept = list(zip(asked["at"].tolist(), asked["count"].tolist()))
-    return Told({one: place for place, one in enumerate(own)}, readings, kept, known_keys)
+    return WalkResult({one: index for index, one in enumerate(own)}, readings, kept, known_keys)
 
 
 def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:

@@ -11,7 +11,7 @@ With a *margin* m an answer goes on behind its first k rows: all rows follow who
 1 + m (expected ranks: at most its 1 + m fold), for those who let an answer change only where it clearly does. In PT the
 threshold is divided. U_KRANKS and U_TOPK name rows by place, and know no margin.
 
-Invariant: an answer has the same bits whatever else is wanted (see ``reading``).
+Invariant: an answer has the same bits whatever else is wanted (see ``walk_input``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from punctual.kernel.world.likeliest import u_topk_of
 from punctual.kernel.world.quantities import probabilities
 from punctual.kernel.world.rank_walk import EPS, checked_eps
 from punctual.kernel.world.ranked import Ranked, largest_first, reaches, without_residue
-from punctual.kernel.world.requests import Request, Told, tell
+from punctual.kernel.world.requests import Request, WalkResult, walk_for
 from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, WorldError, in_rank_order
 from punctual.kernel.world.steady import near
 from punctual.kernel.world.wanted import ALIKE, EXCLUSIVE, OF_KEYS, READ_RANKS, Wanted, checked
@@ -120,14 +120,14 @@ def from_ranks(
     requests = _requests([one for one in wanted if one.semantics != "U_KRANKS"])
     deepest = max((one.k for one in wanted if one.semantics == "U_KRANKS"), default=0)
     number, best_rows = (None, None) if keys is None else _numbered_by_best_row(keys[rows.position])
-    told = tell(rows, list(requests.values()), keys=number, ranks=deepest, eps=eps)
-    answers = {one: _likely_at_ranks(rows, told, one.k) for one in wanted if one.semantics == "U_KRANKS"}
+    result = walk_for(rows, list(requests.values()), keys=number, ranks=deepest, eps=eps)
+    answers = {one: _likely_at_ranks(rows, result, one.k) for one in wanted if one.semantics == "U_KRANKS"}
     for one, request in requests.items():
         if request.by_key:
             assert best_rows is not None
-            places, values = best_rows, told.sums(request)
+            places, values = best_rows, result.sums(request)
         else:
-            places, values = told.choice(request)
+            places, values = result.choice(request)
         if request.weights:
             values = without_residue(values, rows.prob[places], np.array(request.weights))
         if one.semantics in (EXCLUSIVE, ALIKE):  # a rule may be more than 1 by as much as is forgiven
@@ -193,7 +193,7 @@ def _numbered_by_best_row(keys: I64) -> tuple[I64, I64]:
     return number[which], first[order]
 
 
-def _likely_at_ranks(rows: UncertainRows, told: Told, k: int) -> Ranked:
-    value = told.readings.best_value[:k]
+def _likely_at_ranks(rows: UncertainRows, result: WalkResult, k: int) -> Ranked:
+    value = result.readings.best_value[:k]
     likely = value > 0
-    return Ranked(rows.position[told.readings.best_row[:k][likely]], value[likely])
+    return Ranked(rows.position[result.readings.best_row[:k][likely]], value[likely])

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.window.keys import encode
-from punctual.kernel.window.keys import order as spark_order
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.keys import encode
+from punctual.kernel.panes.keys import order as spark_order
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.columns import answer_column, of_type
 from punctual.kinds.job import Job

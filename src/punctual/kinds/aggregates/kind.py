@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from punctual.errors import PunctualError
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.aggregates import answers, needs, type_rules
 from punctual.kinds.aggregates.bind import aggregates, bind_aggregates
 from punctual.kinds.clause import Clause

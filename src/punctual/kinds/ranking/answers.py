@@ -6,7 +6,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.columns import of_type
 from punctual.kinds.job import Job
 from punctual.kinds.ranking.displays import next_display

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kernel.world.labels import numbered
 from punctual.kernel.world.rows import SLACK
 from punctual.kinds.job import Job
@@ -49,9 +49,9 @@ class BrokenRules(KindMemory):
         if self._known is None:
             self._known = {}
             for one in self._read_written():
-                if REASON in one["reason"]:
-                    which = one["stream"], one["row"] or _unseen_rule(one["reason"])
-                    self._known[which] = self._known.get(which, (0, ""))[0] + 1, one["event_time"] or ""
+                if REASON in one.reason:
+                    which = one.stream, one.row or _unseen_rule(one.reason)
+                    self._known[which] = self._known.get(which, (0, ""))[0] + 1, one.event_time or ""
         return self._known
 
     def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:

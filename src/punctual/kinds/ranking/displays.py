@@ -24,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.window.keys import dense
-from punctual.kernel.window.order import ranks
-from punctual.kernel.window.panes import Answered
-from punctual.kernel.window.ragged import lists_of, offsets_of
+from punctual.kernel.arrays.order import ranks
+from punctual.kernel.arrays.ragged import lists_of, offsets_of
+from punctual.kernel.panes.keys import dense
+from punctual.kernel.panes.panes import Answered
 from punctual.kernel.world.ranked import reaches
 from punctual.kernel.world.steady import steady
 from punctual.kinds.columns import of_type

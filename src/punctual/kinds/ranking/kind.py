@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from punctual.errors import PunctualError
-from punctual.kernel.window.panes import Answered
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.memory import KindMemory, LettersWritten

@@ -10,8 +10,8 @@ from math import log
 
 import numpy as np
 
+from punctual.kernel.synopses.ranked_rows import SPARED
 from punctual.kernel.world.rank_walk import EPS, enough_mass
-from punctual.kernel.world.synopsis import SPARED
 
 __all__ = ["SPARED", "mass_read"]
 

@@ -1,10 +1,10 @@
-"""A slice: what one batch reads of one stream, as it was when it was planned. Frozen values."""
+"""A slice: what one batch reads of one stream, as it was when it was planned. Written into its plan and manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+
+import msgspec
 
 from punctual.clock import Micros
 
@@ -12,8 +12,7 @@ BYTES_PER_ROW = 16
 """About what a generated row takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRef:
+class FileRef(msgspec.Struct, frozen=True):
     """A file as it was when it was listed; ``path`` is absolute, as ``file_names.text_of`` writes it."""
 
     path: str
@@ -21,14 +20,8 @@ class FileRef:
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
-    """The files of one batch, in reading order.
-
-    >>> planned = FileSlice((FileRef("/data/a.json", 12, 1_000),))
-    >>> FileSlice.from_json(planned.to_json()) == planned
-    True
-    """
+class FileSlice(msgspec.Struct, frozen=True, tag="files", tag_field="slice"):
+    """The files of one batch, in reading order."""
 
     files: tuple[FileRef, ...]
 
@@ -53,16 +46,8 @@ class FileSlice:
         kept = tuple(ref for ref in self.files if ref.path not in unwanted)
         return FileSlice(kept) if kept else None
 
-    def to_json(self) -> dict[str, Any]:
-        return {"files": [[ref.path, ref.size, ref.mtime_ns] for ref in self.files]}
 
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> FileSlice:
-        return FileSlice(tuple(FileRef(str(path), int(size), int(mtime)) for path, size, mtime in value["files"]))
-
-
-@dataclass(frozen=True, slots=True)
-class RateSlice:
+class RateSlice(msgspec.Struct, frozen=True, tag="rate", tag_field="slice"):
     """Row numbers from ``start`` up to, not including, ``end``, of a stream whose row 0 is at ``origin_us``."""
 
     start: int
@@ -83,17 +68,5 @@ class RateSlice:
     def without(self, parts: Collection[str]) -> RateSlice | None:
         return None if parts else self
 
-    def to_json(self) -> dict[str, int]:
-        return {"start": self.start, "end": self.end, "origin_us": self.origin_us}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> RateSlice:
-        return RateSlice(int(value["start"]), int(value["end"]), int(value["origin_us"]))
-
 
 Slice = FileSlice | RateSlice
-
-
-def slice_from_json(value: Mapping[str, Any]) -> Slice:
-    """A slice as plans and manifests hold it."""
-    return FileSlice.from_json(value) if "files" in value else RateSlice.from_json(value)

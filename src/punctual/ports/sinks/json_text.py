@@ -8,9 +8,10 @@ made of such columns by joining them, so a million values cost a few passes in C
 The text
 --------
 Integers, booleans, NULL as in JSON. Doubles with the fewest digits that read back; NaN and the infinities
-as strings. DECIMAL as string. Timestamps as ``"2012-04-21T09:20:00Z"``, six decimals only when not zero;
-dates ISO. Binary as base64. Lists and structs as arrays and objects; a map as an object whose keys are text.
-Durations as microseconds. Text that is not UTF-8 shows U+FFFD where it is broken.
+as strings. DECIMAL as string. Timestamps as ``"2012-04-21T09:20:00Z"``, six decimals only when not zero, times of day
+likewise; dates ISO; years before 0 and after 9999 have a sign. Binary as base64. Lists and structs as arrays and
+objects; a map as an object whose keys are text (the JSON of those that are no text). Durations as microseconds. Text
+that is not UTF-8 shows U+FFFD where it is broken.
 
 Fast enough because each column is one to four Arrow kernels; only strings that need escapes, and binary,
 go through Python, and those once for each distinct value.
@@ -29,8 +30,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from punctual.clock import iso
+
 TEXT = pa.large_string()
 _SECOND_US = 1_000_000
+_DAY_US = 86_400 * _SECOND_US
+_400_YEARS_DAYS = 146_097
+_YEAR_1, _YEAR_10000 = -62_135_596_800 * _SECOND_US, 253_402_300_800 * _SECOND_US
 _ESCAPED = np.zeros(256, dtype=np.bool_)
 _ESCAPED[:0x20] = True
 _ESCAPED[[ord('"'), ord("\\")]] = True
@@ -58,6 +64,11 @@ def instants(micros: pa.Array) -> pa.Array:
     if micros.null_count == len(micros):  # as in every replay
         return pa.nulls(len(micros), TEXT)
     values = _filled(micros, 0)
+    far = (values < _YEAR_1) | (values >= _YEAR_10000)
+    if far.any():
+        near = instants(pc.if_else(pa.array(far), pa.scalar(0, pa.int64()), pa.array(values)))
+        texts = [f'"{iso(at)}"' if is_far else None for at, is_far in zip(values.tolist(), far.tolist())]
+        return _nulls_of(micros, pc.coalesce(pa.array(texts, TEXT), near))
     seconds, fraction = np.divmod(values, _SECOND_US)
     whole = pa.array(seconds, pa.timestamp("s")).cast(TEXT)
     ending = _scalar('Z"')
@@ -105,6 +116,10 @@ def _texts(array: pa.Array) -> pa.Array:
         return pa.nulls(len(array), TEXT)
     if types.is_timestamp(kind):
         return instants(array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()))
+    if types.is_date(kind):
+        return _dates(array.cast(pa.date32()))
+    if types.is_time(kind):
+        return _times(array)
     if types.is_duration(kind):
         return array.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(TEXT)
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
@@ -119,7 +134,30 @@ def _texts(array: pa.Array) -> pa.Array:
         return _nulls_of(array, text)
     if types.is_nested(kind):
         return _lists(array)
-    return joined(['"', array.cast(pa.string()).cast(TEXT), '"'])  # decimals, dates, times of day
+    return joined(['"', array.cast(pa.string()).cast(TEXT), '"'])  # decimals
+
+
+def _dates(array: pa.Array) -> pa.Array:
+    days = _filled(array.cast(pa.int32()), 0).astype(np.int64)
+    far = (days < _YEAR_1 // _DAY_US) | (days >= _YEAR_10000 // _DAY_US)
+    if not far.any():
+        return joined(['"', array.cast(TEXT), '"'])
+    cycles = np.where(far, days // _400_YEARS_DAYS, 0)  # the calendar repeats, and Arrow knows few years
+    near = pa.array((days - cycles * _400_YEARS_DAYS).astype(np.int32)).cast(pa.date32()).cast(pa.string())
+    texts = [_with_year(text, 400 * n) for text, n in zip(near.to_pylist(), cycles.tolist())]
+    return _nulls_of(array, pa.array(texts, TEXT))
+
+
+def _with_year(date: str, added: int) -> str:
+    year = int(date[:4]) + added
+    return f'"{year:+05d}{date[4:]}"' if not 0 <= year <= 9999 else f'"{year:04d}{date[4:]}"'
+
+
+def _times(array: pa.Array) -> pa.Array:
+    """Times of day, to the microsecond."""
+    micros = array.cast(pa.time64("us"), safe=False).cast(pa.int64())
+    text = instants(micros)
+    return joined(['"', pc.replace_substring(pc.utf8_slice_codeunits(text, 12), 'Z"', '"')])
 
 
 def _strings(array: pa.Array) -> pa.Array:
@@ -153,7 +191,7 @@ def _lists(array: pa.Array) -> pa.Array:
 def _maps(array: pa.Array) -> pa.Array:
     edges = array.offsets.to_numpy()
     keys, values = (fragments(part[edges[0] : edges[-1]]) for part in (array.keys, array.items))
-    keys = pc.if_else(pc.starts_with(keys, '"'), keys, joined(['"', keys, '"']))
+    keys = pc.if_else(pc.starts_with(keys, '"'), keys, _strings(keys))
     inner = joined_lists(np.diff(edges).astype(np.int64), joined([keys, ":", values]), ",")
     return _nulls_of(array, joined(["{", inner, "}"]))
 

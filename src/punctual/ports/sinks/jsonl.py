@@ -3,16 +3,19 @@
 Lines of all blocks of one shape are made at once, column by column (``json_text``), then cut into one piece a
 file; a file gets one write a record of the log. At most ``open_files`` files are open at a time.
 
-A checkpoint is the length of every claimed file. Going back cuts files to it. After a write that failed
-(a full disk) the files it touched are cut back to where it began, so it can be tried again.
+A checkpoint is the length and the checksum of every claimed file. Going back cuts files to it; a file that was changed
+is written again from the log. After a write that failed (a full disk) the files it touched are cut back to where it
+began, so it can be tried again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -20,9 +23,10 @@ import pyarrow as pa
 
 from punctual.errors import InternalError, StateError
 from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
+from punctual.ports.sinks.changed_outputs import resumed
 from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
 from punctual.ports.sinks.owners import Owners
-from punctual.ports.sinks.sink import SinkState, foreign_file
+from punctual.ports.sinks.sink import SinkState, Written, foreign_file
 from punctual.ports.storage import Appender, Files, file_name, is_address, tells_disk_full, tells_unusable
 
 OPEN_FILES = 200
@@ -95,7 +99,9 @@ class JsonLinesSink:
         self._owners = Owners(files, folder, state)
         self._open_files = open_files
         self._position = 0
-        self._lengths: dict[str, int] = {}  # claimed queries and how long their files are
+        self._oldest = 1
+        self._written: dict[str, Written] = {}  # claimed queries
+        self._behind: set[str] = set()  # those whose files are being written again
         self._handles: dict[str, Appender] = {}  # least recently used first
         self._unsynced: set[str] = set()
         self._has_new_names = False
@@ -103,7 +109,7 @@ class JsonLinesSink:
 
     @property
     def position(self) -> int:
-        return self._position
+        return min([self._position, *(self._written[query].through for query in self._behind)])
 
     @tells_disk_full
     def prepare(self) -> None:
@@ -123,7 +129,7 @@ class JsonLinesSink:
     def _refuse_foreign(self, queries: Sequence[str], *, ours: bool) -> None:
         found = self._owners.foreign(map(self._name, queries), ours=ours)
         if found is None and not (ours or self._replace):
-            found = next((self._name(query) for query in queries if self._files.size(self._path(query))), None)
+            found = next((self._name(query) for query in queries if self._size(query)), None)
         if found is not None:
             raise foreign_file(f"{self._folder}/{found}")
 
@@ -131,59 +137,70 @@ class JsonLinesSink:
         return tells_unusable("sink.unusable", self._folder, "--out")
 
     @tells_disk_full
-    def open(self, state: SinkState | None) -> None:
+    def open(self, state: SinkState | None, oldest: int = 1) -> None:
         self.prepare()
+        self._oldest = oldest
         if state is None:
             return
-        self._refuse_foreign(list(state["files"]), ours=True)
-        self._position = state["position"]
-        for query, length in state["files"].items():
-            size = self._files.size(self._path(query)) or 0
-            if 0 < size < length:
-                raise StateError(
-                    "sink.changed-file",
-                    f'output "{self._path(query)}" is shorter than what this state has written to it',
-                    detail=f"it has {size} bytes and should have at least {length}",
-                    hint="put the file back as it was, or move it away: answers then go to a new one",
-                )
-            self._lengths[query] = length if size else 0  # moved away by the user: go on in a new file
-            if size > length:
-                self._files.truncate(self._path(query), length)
+        self._refuse_foreign(list(state.written), ours=True)
+        with self._usable():
+            found = resumed(state, self._folder, oldest, self._size, self._checksum, self._is_ours)
+            if found is None:
+                return
+            self._written = found
+            self._position = max([state.position, *(written.through for written in state.written.values())])
+            self._behind = {query for query, written in found.items() if written.through < self._position}
+            for query, written in found.items():
+                size = self._size(query)
+                if size is None:
+                    self._files.append(self._path(query)).close()
+                    self._has_new_names = True
+                elif size > written.length:
+                    self._files.truncate(self._path(query), written.length)
 
     @tells_disk_full
     def claim(self, queries: Sequence[str]) -> None:
-        new = [query for query in queries if query not in self._lengths]
+        new = [query for query in queries if query not in self._written]
         self._refuse_foreign(new, ours=False)
         with self._usable():
             self._owners.take([self._name(query) for query in new])
             for query in new:
-                if self._files.size(self._path(query)):
+                if self._size(query):
                     self._files.truncate(self._path(query), 0)
                 self._files.append(self._path(query)).close()  # a query without answers has an empty file
                 self._has_new_names = True
-                self._lengths[query] = 0
+                after = max(self._position, self._oldest - 1)
+                self._written[query] = Written(0, 0, after, after)
 
     @tells_disk_full
     def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
-        if position <= self._position:
+        if position <= self.position:
             return
+        if position <= self._position:
+            blocks = [b for b in blocks if b.query in self._behind and self._written[b.query].through < position]
         self._cut()
-        before: dict[str, int] = {}
+        before: dict[str, Written] = {}
         try:
             for query, lines in json_lines(blocks):
-                if query not in self._lengths:
+                if query not in self._written:
                     raise InternalError(f'query "{query}" writes answers before it was claimed')
-                before.setdefault(query, self._lengths[query])
+                so_far = self._written[query]
+                before.setdefault(query, so_far)
                 self._handle(query).write(lines)
-                self._lengths[query] += lines.size
+                crc = zlib.crc32(lines, so_far.crc)
+                self._written[query] = replace(so_far, length=so_far.length + lines.size, crc=crc)
                 self._unsynced.add(query)
         except OSError:
-            self._lengths |= before
-            self._uncut |= before
+            self._written |= before
+            self._uncut |= {query: written.length for query, written in before.items()}
             with contextlib.suppress(OSError):
                 self._cut()
             raise
-        self._position = position
+        for query in self._behind:
+            self._written[query] = replace(self._written[query], through=position)
+        if position >= self._position:
+            self._position = position
+            self._behind.clear()
 
     @tells_disk_full
     def checkpoint(self) -> SinkState:
@@ -197,12 +214,25 @@ class JsonLinesSink:
             self._files.sync_folder(self._folder)
         self._unsynced.clear()
         self._has_new_names = False
-        return {"position": self._position, "files": dict(self._lengths)}
+        written = {
+            query: one if query in self._behind else replace(one, through=max(one.through, self._position))
+            for query, one in self._written.items()
+        }
+        return SinkState(self.position, self._folder, written)
 
     def close(self) -> None:
         for handle in self._handles.values():
             handle.close()
         self._handles.clear()
+
+    def _size(self, query: str) -> int | None:
+        return self._files.size(self._path(query))
+
+    def _is_ours(self, query: str) -> bool:
+        return self._owners.owns(self._name(query))
+
+    def _checksum(self, query: str, length: int) -> int:
+        return zlib.crc32(self._files.map(self._path(query))[:length]) if length else 0
 
     def _name(self, query: str) -> str:
         return f"{file_name(query)}.jsonl"
@@ -215,7 +245,6 @@ class JsonLinesSink:
         if handle is None:
             if len(self._handles) >= self._open_files:
                 self._handles.pop(next(iter(self._handles))).close()
-            self._has_new_names |= self._lengths[query] == 0  # the user may have moved the file away
             handle = self._files.append(self._path(query))
         self._handles[query] = handle
         return handle

@@ -37,8 +37,8 @@ class MemorySink:
     def position(self) -> int:
         return self._position
 
-    def open(self, state: SinkState | None) -> None:
-        self._position = state["position"] if state is not None else 0
+    def open(self, state: SinkState | None, oldest: int = 1) -> None:
+        self._position = state.position if state is not None else 0
 
     def claim(self, queries: Sequence[str]) -> None:
         for query in queries:
@@ -57,7 +57,7 @@ class MemorySink:
         self._position = position
 
     def checkpoint(self) -> SinkState:
-        return {"position": self._position}
+        return SinkState(self._position)
 
     def close(self) -> None:
         """The blocks stay readable."""

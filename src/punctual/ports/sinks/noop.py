@@ -18,8 +18,8 @@ class NoopSink:
     def position(self) -> int:
         return self._position
 
-    def open(self, state: SinkState | None) -> None:
-        self._position = state["position"] if state is not None else 0
+    def open(self, state: SinkState | None, oldest: int = 1) -> None:
+        self._position = state.position if state is not None else 0
 
     def claim(self, queries: Sequence[str]) -> None:
         """Nothing to make ready."""
@@ -28,7 +28,7 @@ class NoopSink:
         self._position = max(self._position, position)
 
     def checkpoint(self) -> SinkState:
-        return {"position": self._position}
+        return SinkState(self._position)
 
     def close(self) -> None:
         """Nothing to let go of."""

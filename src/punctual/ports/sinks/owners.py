@@ -7,15 +7,24 @@ there and was written by a state is always known to be; a file that the user has
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-import orjson
+import msgspec
 
 from punctual.errors import StateError
 from punctual.ports.storage import Files, write_whole
 
 OWNERS_FILE = ".punctual.json"
 FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """The states that have written the files of a folder, by name; None for a run without one."""
+
+    format: int
+    files: Mapping[str, str | None]
 
 
 class Owners:
@@ -45,21 +54,25 @@ class Owners:
                 return name
         return None
 
+    def owns(self, name: str) -> bool:
+        """Whether a file is entered as this state's."""
+        return self._state is not None and self._read().get(name) == self._state
+
     def take(self, names: Iterable[str]) -> None:
         """These files are this state's from now on."""
         former = self._read()
         owners = {**former, **dict.fromkeys(names, self._state)}
         if owners != former:
-            write_whole(self._files, self._path, orjson.dumps({"format": FORMAT, "files": owners}) + b"\n")
+            write_whole(self._files, self._path, msgspec.json.encode(_Owned(FORMAT, owners)) + b"\n")
 
     def _read(self) -> dict[str, str | None]:
         if self._files.size(self._path) is None:
             return {}
         try:
-            value = orjson.loads(self._files.read(self._path))
-            if value["format"] == FORMAT:
-                return dict(value["files"])
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            found = msgspec.json.decode(self._files.read(self._path), type=_Owned)
+            if found.format == FORMAT:
+                return dict(found.files)
+        except msgspec.DecodeError:
             pass
         raise StateError(
             "sink.foreign-file",

@@ -1,26 +1,30 @@
 """Answers as Parquet: ``<out>/<query>/<position>.parquet``, one row an answer, result rows as a list of structs.
 
 Small blocks are gathered in memory and written at a checkpoint, or earlier when they grow. A file is named by the
-position of the last record in it and put in place whole, so writing it again replaces it. Going back to a
-checkpoint removes the files of later positions. Instants are timestamps in UTC.
+position of the last record in it and put in place whole, so writing it again replaces it. A checkpoint is the length
+and the checksum of all files of a query, end to end. Going back to it removes the files of later positions; a query
+whose files were changed is written again from the log. Instants are timestamps in UTC.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from punctual.errors import InternalError
 from punctual.ports.answers import INSTANTS, AnswerBlock
-from punctual.ports.sinks.sink import SinkState, foreign_file
+from punctual.ports.sinks.changed_outputs import resumed
+from punctual.ports.sinks.sink import SinkState, Written, foreign_file
 from punctual.ports.storage import TEMPORARY, Files, file_name, tells_disk_full, write_whole
 
 GATHERED_BYTES = 64 * 1024 * 1024
 _ENDING = ".parquet"
-_OURS = re.compile(rf"\d{{20}}{re.escape(_ENDING)}({re.escape(TEMPORARY)})?")
+_OURS = re.compile(rf"[0-9]{{20}}{re.escape(_ENDING)}")
 _TIME = pa.timestamp("us", tz="UTC")
 
 
@@ -38,45 +42,64 @@ class ParquetSink:
         self._replace = replace
         self._gathered_bytes = gathered_bytes
         self._position = 0
-        self._claimed: set[str] = set()
+        self._oldest = 1
+        self._written: dict[str, Written] = {}  # claimed queries, as far as they are in files
+        self._behind: set[str] = set()  # those whose files are being written again
         self._gathered: dict[str, list[pa.Table]] = {}
         self._last: dict[str, int] = {}  # position of the last gathered record of a query
         self._bytes = 0
 
     @property
     def position(self) -> int:
-        return self._position
+        return min([self._position, *(self._written[query].through for query in self._behind)])
 
     @tells_disk_full
-    def open(self, state: SinkState | None) -> None:
+    def open(self, state: SinkState | None, oldest: int = 1) -> None:
         self._files.make_folder(self._folder)
+        self._oldest = oldest
         if state is None:
             return
-        self._position = state["position"]
-        self._claimed = set(state["queries"])
-        for query in sorted(self._claimed):
-            self._drop_after(query, self._position)
+        through = {query: written.through for query, written in state.written.items()}
+        found = resumed(
+            state,
+            self._folder,
+            oldest,
+            lambda query: self._size(query, through[query]),
+            lambda query, _length: self._checksum(query, through[query]),
+            lambda query: state.folder == self._folder,
+        )
+        if found is None:
+            return
+        self._written = found
+        self._position = max([state.position, *through.values()])
+        self._behind = {query for query, written in found.items() if written.through < self._position}
+        for query, written in found.items():
+            self._files.make_folder(self._query_folder(query))
+            self._drop_after(query, written.through)
 
     @tells_disk_full
     def claim(self, queries: Sequence[str]) -> None:
         for query in queries:
-            if query in self._claimed:
+            if query in self._written:
                 continue
-            if self._files.listing(self._query_folder(query)):
+            if self._own(query):
                 if not self._replace:
                     raise foreign_file(self._query_folder(query))
                 self._drop_after(query, 0)
             self._files.make_folder(self._query_folder(query))
-            self._claimed.add(query)
+            after = max(self._position, self._oldest - 1)
+            self._written[query] = Written(0, 0, after, after)
 
     @tells_disk_full
     def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
-        if position <= self._position:
+        if position <= self.position:
             return
+        if position <= self._position:
+            blocks = [b for b in blocks if b.query in self._behind and self._written[b.query].through < position]
         if self._bytes >= self._gathered_bytes:
             self._flush()
         for block in blocks:
-            if block.query not in self._claimed:
+            if block.query not in self._written:
                 raise InternalError(f'query "{block.query}" writes answers before it was claimed')
             gathered = self._gathered.get(block.query)
             if gathered and self._last[block.query] < position and not gathered[0].schema.equals(block.table.schema):
@@ -85,12 +108,20 @@ class ParquetSink:
             self._gathered.setdefault(block.query, []).append(block.table)
             self._last[block.query] = position
             self._bytes += block.table.nbytes
-        self._position = position
+        for query in self._behind:
+            self._written[query] = replace(self._written[query], through=position)
+        if position >= self._position:
+            self._position = position
+            self._behind.clear()
 
     @tells_disk_full
     def checkpoint(self) -> SinkState:
         self._flush()
-        return {"position": self._position, "queries": sorted(self._claimed)}
+        written = {
+            query: one if query in self._behind else replace(one, through=max(one.through, self._position))
+            for query, one in self._written.items()
+        }
+        return SinkState(self.position, self._folder, written)
 
     def close(self) -> None:
         self._gathered.clear()
@@ -107,14 +138,37 @@ class ParquetSink:
         out = pa.BufferOutputStream()
         pq.write_table(table, out)
         path = f"{self._query_folder(query)}/{self._last[query]:020d}{_ENDING}"
-        write_whole(self._files, path, out.getvalue())
+        data = out.getvalue()
+        write_whole(self._files, path, data)
+        so_far = self._written[query]
+        crc = zlib.crc32(data, so_far.crc)
+        self._written[query] = replace(so_far, length=so_far.length + data.size, crc=crc)
         del self._gathered[query]
+
+    def _size(self, query: str, through: int) -> int | None:
+        """Bytes of all files of a query through a position; None where there are none."""
+        names = self._own(query, through)
+        sizes = [self._files.size(f"{self._query_folder(query)}/{name}") or 0 for name in names]
+        return sum(sizes) if names else None
+
+    def _checksum(self, query: str, through: int) -> int:
+        crc = 0
+        for name in self._own(query, through):
+            crc = zlib.crc32(self._files.map(f"{self._query_folder(query)}/{name}"), crc)
+        return crc
+
+    def _own(self, query: str, through: int | None = None) -> list[str]:
+        """Our files of a query (through a position), oldest first."""
+        names = [name for name in self._files.listing(self._query_folder(query)) if _OURS.fullmatch(name)]
+        return [name for name in names if through is None or int(name[:20]) <= through]
 
     def _drop_after(self, query: str, position: int) -> None:
         """Remove what this sink wrote for later positions, and what it was writing."""
         folder = self._query_folder(query)
-        ours = [name for name in self._files.listing(folder) if _OURS.fullmatch(name)]
-        dropped = [name for name in ours if int(name[:20]) > position or name.endswith(TEMPORARY)]
+        whole = [name for name in self._own(query) if int(name[:20]) > position]
+        names = self._files.listing(folder)
+        half = [n for n in names if n.endswith(TEMPORARY) and _OURS.fullmatch(n.removesuffix(TEMPORARY))]
+        dropped = [*whole, *half]
         for name in dropped:
             self._files.remove(f"{folder}/{name}")
         if dropped:

@@ -6,11 +6,12 @@ The answer log is the durable truth; a sink is a copy of it in another form, at 
 log has a *position*. A sink writes records in order without making each durable, and now and then makes a
 *checkpoint*: everything through some position is durable, and the state that it returns says how to get back
 to exactly that. At start, ``open`` with that state undoes what was written after it, and the engine writes again
-what the log holds after ``position``. So each answer is there once, however often the process died.
+what the log holds after ``position``. So each answer is there once, however often the process died. Outputs that were
+changed since (``changed_outputs.py``) are written anew where the log still holds all of their answers, else refused.
 
 The order of calls::
 
-    sink.open(saved state or None)
+    sink.open(saved state or None, first position in the log)
     sink.claim(names of queries)            # also whenever queries are added
     save(sink.checkpoint())                 # before the first write of a claimed query: now its files are ours
     for position, blocks in the log after sink.position: sink.write(position, blocks)
@@ -24,14 +25,37 @@ written, and leaves alone what belongs to a state that is kept (``owners.py``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from punctual.errors import StateError
 from punctual.ports.answers import AnswerBlock
 
-SinkState = dict[str, Any]
-"""JSON values: how far a sink has got; what the keys mean is the sink's."""
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a sink has written for a query: how many bytes, and the CRC32 of all of them, end to end.
+
+    They are the answers in records of the log after position ``after`` and through ``through``.
+    """
+
+    length: int
+    crc: int
+    after: int
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinkState:
+    """How far a sink has got: all records through ``position`` are written and durable.
+
+    A sink of files also says in which folder they are, and what it has written for every query that it has claimed.
+    """
+
+    position: int
+    folder: str = ""
+    written: Mapping[str, Written] = field(default_factory=dict)
 
 
 class Sink(Protocol):
@@ -42,8 +66,8 @@ class Sink(Protocol):
         """Position of the last record that was written; 0 before the first."""
         ...
 
-    def open(self, state: SinkState | None) -> None:
-        """Go back to a checkpoint, or begin."""
+    def open(self, state: SinkState | None, oldest: int = 1) -> None:
+        """Go back to a checkpoint, or begin. The log holds records from position ``oldest`` on."""
         ...
 
     def claim(self, queries: Sequence[str]) -> None:

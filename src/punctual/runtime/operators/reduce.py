@@ -4,8 +4,8 @@ Runs inside Spark's Python workers (``mapInArrow``) and, with the same bytes as 
 not count carries its reason; a row that came too late counts in the stream's late cells, so that answers
 can say how many rows they lack. Rows are reduced in chunks, so memory does not grow with the partition.
 
-Output rows: ``unit`` (index, or one of the marks below), ``cells``, and the payload inline or, when it is large, the
-path of a file that this task wrote.
+Output rows are products (:mod:`punctual.store.products`), inline or, when they are large, in a file that this task
+wrote.
 """
 
 from __future__ import annotations
@@ -13,48 +13,35 @@ from __future__ import annotations
 import gc
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.window.lift import lift, merge
-from punctual.kernel.window.spec import UnitSpec
+from punctual.kernel.panes.lift import lift, merge
+from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import MARK, ORIGIN, ROW, TIME, WHY
+from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, Product, output, to_ipc
 
 CHUNK_ROWS = 1_000_000
 INLINE_BYTES = 4 << 20
-DEAD, FACTS, LATE = -1, -2, -3
-"""Marks in place of a unit: dead letters, counters of the partition, cells of late rows."""
 LATE_REASON = "late"
-
-OUTPUT = pa.schema(
-    [
-        ("stream", pa.string()),
-        ("unit", pa.int32()),
-        ("cells", pa.int64()),
-        ("payload", pa.binary()),
-        ("path", pa.string()),
-    ]
-)
-OUTPUT_DDL = "stream STRING, unit INT, cells BIGINT, payload BINARY, path STRING"
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
     """Reduce one stream's projected rows.
 
-    ``units`` pairs each unit's index in the tick with its specification; ``counted`` is False for a second branch of
+    ``units`` pairs each unit's name in the state with its specification; ``counted`` is False for a second branch of
     the same stream, whose rows were counted by the first. ``tops`` asks for the greatest event time of each origin.
     """
 
     stream: str
-    units: tuple[tuple[int, UnitSpec], ...]
+    units: tuple[tuple[str, UnitSpec], ...]
     late: UnitSpec | None
     shards: int
     incoming: str | None
@@ -62,12 +49,9 @@ class Reduce:
     tops: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partials: dict[int, list[pa.Table]] = {}
-        specs = dict(self.units)
-        if self.late is not None:
-            specs[LATE] = self.late
+        partials: dict[Kept, list[pa.Table]] = {}
         dead: list[pa.Table] = []
-        facts = Facts()
+        facts = Facts(self.stream)
         for chunk in _chunks(batches):
             why = chunk.column(WHY)
             good = chunk
@@ -77,40 +61,47 @@ class Reduce:
                 if self.counted:
                     late = bad.filter(pc.equal(bad.column(WHY), LATE_REASON))
                     dead.append(bad.select([WHY, ROW, ORIGIN, TIME]))
-                    facts.dead += bad.num_rows - late.num_rows
-                    facts.late += late.num_rows
+                    facts = facts.plus(Facts(self.stream, 0, late.num_rows, bad.num_rows - late.num_rows))
                     if self.late is not None and late.num_rows:
-                        partials.setdefault(LATE, []).append(lift(self.late, _times(late), {}, self.shards))
+                        cells = lift(self.late, _times(late), {}, self.shards)
+                        partials.setdefault(LateCells(self.stream), []).append(cells)
             if not good.num_rows:
                 continue
             times = _times(good)
-            facts.see(times)
-            if self.tops and self.counted:
-                facts.see_tops(good)
+            facts = facts.plus(self._facts(times, good))
             columns = {name: good.column(name).combine_chunks() for name in good.column_names if name[0] != MARK}
-            for index, spec in self.units:
+            for name, spec in self.units:
                 cells = lift(spec, times, columns, self.shards)
                 if cells.num_rows:
-                    partials.setdefault(index, []).append(cells)
-        rows: list[tuple[int, int, pa.Table]] = []
-        for index, tables in partials.items():
-            whole = tables[0] if len(tables) == 1 else merge(tables, specs[index])
-            rows.append((index, whole.num_rows, whole))
-        if dead:
-            whole = pa.concat_tables(dead)
-            rows.append((DEAD, whole.num_rows, whole))
-        for index, cells_count, table in rows:
-            payload = to_ipc(table)
-            path = None
-            if self.incoming is not None and len(payload) > INLINE_BYTES:
-                path, payload = write_payload(self.incoming, payload), None
-            yield self._output(index, cells_count, payload, path)
+                    partials.setdefault(Cells(name), []).append(cells)
+        for product, whole in self._whole(partials, dead):
+            yield self._output(product, whole)
         if self.counted:
-            yield self._output(FACTS, facts.accepted, facts.to_json(), None)
+            yield output(Produced(facts, facts.accepted))
 
-    def _output(self, unit: int, cells: int, payload: bytes | pa.Buffer | None, path: str | None) -> pa.RecordBatch:
-        values = (self.stream, unit, cells, None if payload is None else memoryview(payload), path)
-        return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
+    def _facts(self, times: NDArray[np.int64], rows: pa.Table) -> Facts:
+        """Of rows that are accepted."""
+        tops: dict[str, int] = {}
+        if self.tops and self.counted:
+            found = rows.group_by(ORIGIN).aggregate([(TIME, "max")])
+            tops = dict(zip(found.column(ORIGIN).to_pylist(), found.column(f"{TIME}_max").to_pylist()))
+        return Facts(self.stream, times.size, 0, 0, int(times.min()), int(times.max()), tops)
+
+    def _whole(self, partials: dict[Kept, list[pa.Table]], dead: list[pa.Table]) -> Iterator[tuple[Product, pa.Table]]:
+        """Each product's chunks as one table."""
+        specs: dict[Kept, UnitSpec] = {Cells(name): spec for name, spec in self.units}
+        if self.late is not None:
+            specs[LateCells(self.stream)] = self.late
+        for product, tables in partials.items():
+            yield product, tables[0] if len(tables) == 1 else merge(tables, specs[product])
+        if dead:
+            yield DeadRows(self.stream), pa.concat_tables(dead)
+
+    def _output(self, product: Product, table: pa.Table) -> pa.RecordBatch:
+        payload = to_ipc(table)
+        if self.incoming is not None and len(payload) > INLINE_BYTES:
+            return output(Produced(product, table.num_rows, write_payload(self.incoming, payload)))
+        return output(Produced(product, table.num_rows, payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,63 +113,6 @@ class InWorker:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from self.reduce(batches)
         _keep_what_is_loaded()
-
-
-@dataclass(slots=True)
-class Facts:
-    """Counters of one partition."""
-
-    accepted: int = 0
-    late: int = 0
-    dead: int = 0
-    least: int | None = None
-    greatest: int | None = None
-    tops: dict[str, int] = field(default_factory=dict)
-    """The greatest event time by origin, where it was asked for."""
-
-    def see(self, times: NDArray[np.int64]) -> None:
-        self.accepted += times.size
-        least, greatest = int(times.min()), int(times.max())
-        self.least = least if self.least is None else min(self.least, least)
-        self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
-
-    def see_tops(self, rows: pa.Table) -> None:
-        found = rows.group_by(ORIGIN).aggregate([(TIME, "max")])
-        self._raise_tops(dict(zip(found.column(ORIGIN).to_pylist(), found.column(f"{TIME}_max").to_pylist())))
-
-    def _raise_tops(self, tops: Mapping[str, int]) -> None:
-        for origin, time in tops.items():
-            self.tops[origin] = max(time, self.tops.get(origin, time))
-
-    def add(self, other: Facts) -> None:
-        """Count another partition's rows too."""
-        self._raise_tops(other.tops)
-        self.accepted += other.accepted
-        self.late += other.late
-        self.dead += other.dead
-        if other.least is not None and other.greatest is not None:
-            self.least = other.least if self.least is None else min(self.least, other.least)
-            self.greatest = other.greatest if self.greatest is None else max(self.greatest, other.greatest)
-
-    def to_json(self) -> bytes:
-        return orjson.dumps([self.accepted, self.late, self.dead, self.least, self.greatest, self.tops])
-
-    @staticmethod
-    def from_json(data: bytes) -> Facts:
-        return Facts(*orjson.loads(data))
-
-
-def to_ipc(table: pa.Table) -> pa.Buffer:
-    """A table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def from_ipc(data: bytes | pa.Buffer) -> pa.Table:
-    """The table of an Arrow IPC stream, without a copy."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 @cache

@@ -13,22 +13,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from punctual.kernel.window.panes import Answered, Panes
-from punctual.kernel.window.spec import Reader, UnitSpec
-from punctual.runtime.operators.reduce import from_ipc, to_ipc, write_payload
-
-OUTPUT = pa.schema(
-    [
-        ("work", pa.int32()),
-        ("reader", pa.int32()),
-        ("cells", pa.int64()),
-        ("payload", pa.binary()),
-        ("path", pa.string()),
-    ]
-)
-OUTPUT_DDL = "work INT, reader INT, cells BIGINT, payload BINARY, path STRING"
-MERGED = -1
-"""In place of a reader: the merged cells of a shard, in a file."""
+from punctual.kernel.panes.panes import Answered, Panes
+from punctual.kernel.panes.spec import Reader, UnitSpec
+from punctual.runtime.operators.reduce import write_payload
+from punctual.store.products import MergedCells, Produced, ShardAnswers, from_ipc, output, to_ipc
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +71,13 @@ class AnswerShards:
         if work.merge_into is not None:
             merged = panes.export()
             if merged.num_rows:
-                yield _row(number, MERGED, merged.num_rows, None, write_payload(work.merge_into, to_ipc(merged)))
+                path = write_payload(work.merge_into, to_ipc(merged))
+                yield output(Produced(MergedCells(number), merged.num_rows, path))
             return
         for place, answered in enumerate(panes.answer(work.readers)):
             if answered.instant.size:
-                yield _row(number, place, panes.cells, to_ipc(answered_table(answered)), None)
+                table = answered_table(answered)
+                yield output(Produced(ShardAnswers(number, place), table.num_rows, to_ipc(table)))
 
 
 def read_stored(section: Stored) -> pa.Table:
@@ -104,9 +94,3 @@ def answered_table(answered: Answered) -> pa.Table:
     columns |= {f"v{i}": value for i, value in enumerate(answered.values)}
     columns |= {f"e{i}": error for i, error in enumerate(answered.errors) if error is not None}
     return pa.table(columns)
-
-
-def _row(work: int, reader: int, cells: int, payload: pa.Buffer | None, path: str | None) -> pa.RecordBatch:
-    values = (work, reader, cells, None if payload is None else memoryview(payload), path)
-    return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
-

@@ -2,7 +2,7 @@
 
 Times are integers of the class's unit, counted from a common zero at which everything has just run. A cycle holds the
 executions in (0, cycle] and repeats for ever. Where it would hold more than :data:`MOST_EXECUTIONS` there is no
-cycle, and the executions go on without end; the cost per unit is exact all the same. Executions are made as they are
+cycle, and the executions go on without end; the cost per unit is known all the same. Executions are made as they are
 read: there may be tens of thousands of them, and a plan whose cost alone is asked for takes no time for that.
 """
 
@@ -40,6 +40,8 @@ class Cadence:
     schedule : Listed or WhenDue
         What the executions are made from.
     cost_per_unit : Fraction
+        Exact, or where ``cost_is_exact`` is not set what it costs at most: so many different bounds are due together in
+        too many ways to be counted.
     lower_bound : Fraction
         No plan that keeps the bounds costs less per unit.
     answers : tuple of tuples of int
@@ -52,6 +54,7 @@ class Cadence:
     cost_per_unit: Fraction
     lower_bound: Fraction
     answers: tuple[tuple[int, ...], ...]
+    cost_is_exact: bool = True
 
     @property
     def executions(self) -> tuple[Execution, ...] | Iterator[Execution]:

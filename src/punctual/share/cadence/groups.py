@@ -87,12 +87,12 @@ def fold_finishing(groups_with_finishing: Sequence[tuple[Group, Cost]]) -> tuple
     return tuple(Group(group.bound, group.cost + finishing[group.cost]) for group, _cost in groups_with_finishing)
 
 
-def apart(groups: Sequence[Group]) -> tuple[Block, ...]:
+def one_block_each(groups: Sequence[Group]) -> tuple[Block, ...]:
     """Each group a block of its own."""
     return tuple(Block(group.bound, group.cost, index, (index,)) for index, group in enumerate(groups))
 
 
-def together(blocks: Iterable[Block]) -> Block:
+def merged_block(blocks: Iterable[Block]) -> Block:
     """One block at its fastest member's bound and its dearest member's cost."""
     blocks = tuple(blocks)
     if len(blocks) == 1:
@@ -105,9 +105,9 @@ def together(blocks: Iterable[Block]) -> Block:
 def by_bound(groups: Sequence[Group]) -> tuple[Block, ...]:
     """Groups of one bound together, ascending by bound."""
     same: dict[int, list[Block]] = {}
-    for block in apart(groups):
+    for block in one_block_each(groups):
         same.setdefault(block.bound, []).append(block)
-    return tuple(together(same[bound]) for bound in sorted(same))
+    return tuple(merged_block(same[bound]) for bound in sorted(same))
 
 
 def combined(groups: Sequence[Group]) -> tuple[Block, ...]:
@@ -124,7 +124,7 @@ def combined(groups: Sequence[Group]) -> tuple[Block, ...]:
             stairs[-1].append(block)
         else:
             stairs.append([block])
-    return tuple(together(stair) for stair in stairs)
+    return tuple(merged_block(stair) for stair in stairs)
 
 
 def least_rate(stairs: Sequence[Block]) -> Fraction:

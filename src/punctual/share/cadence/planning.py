@@ -29,16 +29,18 @@ from typing import get_args
 import numpy as np
 
 from punctual.errors import PlanError
-from punctual.estimate.cheapest_cycle import cheapest_cycle
-from punctual.estimate.dearest_due import rate_of_dearest_due
 from punctual.share.cadence.cadence import Cadence, Listed, Method, when_due
-from punctual.share.cadence.groups import Block, Group, apart, by_bound, combined, least_rate, together
+from punctual.share.cadence.cheapest_cycle import cheapest_cycle
+from punctual.share.cadence.dearest_due import Multiples, Rate, rate_of_dearest_due
+from punctual.share.cadence.effort import Effort, OutOfSteps
+from punctual.share.cadence.groups import Block, Group, by_bound, combined, least_rate, merged_block, one_block_each
 from punctual.share.cadence.hybrid import hybrid_blocks
+from punctual.share.cadence.rates import rate_of
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
-def plan(groups: Sequence[Group], method: Method) -> Cadence:
+def plan(groups: Sequence[Group], method: Method, total: Effort | None = None) -> Cadence:
     """The cadence of one sharing class.
 
     Parameters
@@ -46,6 +48,8 @@ def plan(groups: Sequence[Group], method: Method) -> Cadence:
     groups : sequence of Group
         One a query, or one a set of queries with the same bound; executions name them by their place.
     method : Method
+    total : Effort, optional
+        The steps that it takes are counted there too.
 
     Raises
     ------
@@ -68,19 +72,27 @@ def plan(groups: Sequence[Group], method: Method) -> Cadence:
     stairs = combined(groups)
     least = least_rate(stairs)
     if method == "exact":
-        return _exact(groups, stairs, least)
-    blocks = rounded_down(stairs) if method == "greedy" else BLOCKS[method](groups)
+        return _exact(groups, stairs, least, Effort(within=total))
+    if method == "greedy":
+        blocks = rounded_down(stairs)
+    elif method == "hybrid":
+        blocks = hybrid_blocks(groups, Effort(within=total))
+    else:
+        blocks = BLOCKS[method](groups)
     executions = when_due(blocks, dearest_only=method not in SEPARATE)
     if method in SEPARATE:
-        cost = sum((block.cost / block.bound for block in blocks), Fraction(0))
+        rate = Rate(rate_of((block.cost, block.bound) for block in blocks), exact=True)
         members = {block.index: block.members for block in blocks}
         answers = tuple(members.get(index, ()) for index in range(len(groups)))
     else:
         # Multiples of each other always find the cheaper ones due: each pays what it adds, as the lower bound does.
-        greedy = method == "greedy"
-        cost = least_rate(blocks) if greedy else rate_of_dearest_due([(block.bound, block.cost) for block in blocks])
+        if method == "greedy":
+            rate = Rate(least_rate(blocks), exact=True)
+        else:
+            due = [(block.bound, block.cost) for block in blocks]
+            rate = rate_of_dearest_due(due, Multiples((bound for bound, _cost in due), Effort(within=total)))
         answers = _not_dearer(groups, {block.index for block in blocks})
-    return Cadence(method, executions.until, executions, cost, least, answers)
+    return Cadence(method, executions.until, executions, rate.cost, least, answers, rate.exact)
 
 
 def rounded_down(stairs: Sequence[Block]) -> tuple[Block, ...]:
@@ -98,27 +110,27 @@ def rounded_down(stairs: Sequence[Block]) -> tuple[Block, ...]:
 
 
 BLOCKS: dict[str, Callable[[Sequence[Group]], tuple[Block, ...]]] = {
-    "none": apart,
+    "none": one_block_each,
     "intra": by_bound,
     "combined": combined,
     "conservative": by_bound,
-    "aggressive": lambda groups: (together(apart(groups)),),
-    "hybrid": hybrid_blocks,
+    "aggressive": lambda groups: (merged_block(one_block_each(groups)),),
 }
-"""The blocks that run when they are due, where they are no staircase."""
+"""The blocks that run when they are due, of the methods that do not search for them."""
 SEPARATE = ("none", "intra", "combined")
 """Methods whose executions share nothing with each other, also where their times coincide."""
 
 
-def _exact(groups: Sequence[Group], stairs: Sequence[Block], least: Fraction) -> Cadence:
-    best = cheapest_cycle([block.bound for block in stairs], [block.cost for block in stairs])
-    if best is None:
+def _exact(groups: Sequence[Group], stairs: Sequence[Block], least: Fraction, effort: Effort) -> Cadence:
+    try:
+        best = cheapest_cycle([block.bound for block in stairs], [block.cost for block in stairs], effort)
+    except OutOfSteps:
         raise PlanError(
             "plan.cadence-too-fine",
             f"the exact cadence of bounds from {stairs[0].bound} to {stairs[-1].bound} units takes too long to find",
             detail="the lengths that a gap can have grow with the ratio of the largest to the smallest bound",
             hint="SET cadence = greedy",
-        )
+        ) from None
     runs = np.array([block.index for block in stairs])[best.levels]
     executions = Listed(tuple(best.times.tolist()), tuple(runs.tolist()))
     answers = _not_dearer(groups, {block.index for block in stairs})

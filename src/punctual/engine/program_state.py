@@ -1,0 +1,44 @@
+"""What the engine remembers of a program between runs, as the store keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from punctual.clock import Micros
+from punctual.engine.unit_history import UnitVersions
+from punctual.plan.shared import Unit
+from punctual.schedule.due import BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class QueryState:
+    """A standing query in the state.
+
+    ``key`` says what it means; it answers instants after ``after``; its windows are covered from ``covered_from`` on;
+    ``stopped`` says why it no longer runs.
+    """
+
+    key: str
+    after: Micros = BEGINNING
+    covered_from: Micros = BEGINNING
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramState:
+    """The program's snapshot.
+
+    ``queries`` are its queries, ``units`` every unit under whose name the store may hold cells, ``versions`` the names
+    that each standing unit has had since it began.
+    """
+
+    number: int = 0
+    queries: Mapping[str, QueryState] = field(default_factory=dict)
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    versions: Mapping[str, UnitVersions] = field(default_factory=dict)
+
+    def stop(self, name: str, reason: str) -> ProgramState:
+        """The same with one query stopped."""
+        queries = {**self.queries, name: replace(self.queries[name], stopped=reason)}
+        return replace(self, number=self.number + 1, queries=queries)

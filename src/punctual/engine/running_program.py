@@ -1,0 +1,110 @@
+"""The program as it stands: catalog, shared plan, types, and how each stream is read. A change makes a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from punctual.catalog import Catalog
+from punctual.engine.cadences import Timing
+from punctual.kernel.panes.spec import UnitSpec
+from punctual.kinds.registry import needs_of
+from punctual.plan.fingerprint import fingerprint
+from punctual.plan.query import Query
+from punctual.plan.rows import Join
+from punctual.plan.shared import Needs, SharedPlan, Unit
+from punctual.runtime.backend import QueryTypes
+from punctual.runtime.lower import Branch, branches, rows_only
+from punctual.runtime.tick import unique_keys
+from punctual.share.units import share_units
+from punctual.store.products import Cells, Kept, LateCells
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProgram:
+    """What runs.
+
+    ``specs`` are the kernels' view of the plan's units, ``late`` that of late rows by stream; ``types`` are by query;
+    ``timing`` says when each query answers.
+    """
+
+    catalog: Catalog
+    plan: SharedPlan
+    types: Mapping[str, QueryTypes]
+    branches: Mapping[str, tuple[Branch, ...]]
+    specs: tuple[UnitSpec, ...]
+    late: Mapping[str, UnitSpec]
+    timing: Timing
+
+    def unit_key(self, index: int) -> str:
+        """Under which name the state keeps the unit's cells."""
+        return unit_key(self.plan.units[index], self.catalog)
+
+    def kept(self) -> dict[Kept, UnitSpec]:
+        """Everything that a tick keeps of its rows, with its specification."""
+        late: dict[Kept, UnitSpec] = {LateCells(stream): spec for stream, spec in sorted(self.late.items())}
+        return late | {Cells(self.unit_key(index)): spec for index, spec in enumerate(self.specs)}
+
+    def unit_identity(self, index: int) -> str:
+        """What the unit is, whatever its windows, cuts and synopses."""
+        unit = self.plan.units[index]
+        return f"{unit.identity}-{_meaning(unit, self.catalog)}"
+
+
+def unit_key(unit: Unit, catalog: Catalog) -> str:
+    """A unit's name in the state: what decides its cells, the meaning of the stream's columns included."""
+    return f"{unit.fingerprint}-{_meaning(unit, catalog)}"
+
+
+def _meaning(unit: Unit, catalog: Catalog) -> str:
+    streams = [catalog.streams[name.lower()] for name in unit.streams]
+    return fingerprint(*((stream.columns, stream.event_time) for stream in streams))
+
+
+def same_meaning(key: str, other: str) -> bool:
+    """Whether two units' names in the state speak of the same columns of their stream."""
+    return key.partition("-")[2] == other.partition("-")[2]
+
+
+def query_key(query: Query) -> str:
+    """What decides a query's answers; its place and layout in the program's text do not."""
+    return fingerprint(query)
+
+
+def plan_program(
+    catalog: Catalog,
+    types: Mapping[str, QueryTypes],
+    tables: Mapping[str, pa.Table],
+    *,
+    sharing: bool,
+    timed: Callable[[SharedPlan], Timing],
+    stopped: frozenset[str] = frozenset(),
+    needs: Callable[[Query], Needs] = needs_of,
+) -> RunningProgram:
+    """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
+
+    ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
+    answer; panes are then cut where windows of those instants begin and end.
+    """
+    members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
+    timing = timed(share_units(members, sharing=sharing))
+    plan = share_units(members, sharing=sharing, steps=timing.steps)
+    keys = [unit_key(unit, catalog) for unit in plan.units]
+    by_stream: dict[str, list[tuple[str, Unit]]] = {name: [] for name in catalog.streams}
+    for key, unit in zip(keys, plan.units):
+        for name in unit.streams:
+            by_stream[name.lower()].append((key, unit))
+
+    def unique(join: Join) -> bool:
+        return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
+
+    reads = {name: branches(catalog.streams[name], units, unique, catalog.streams) for name, units in by_stream.items()}
+    specs = {key: spec for several in reads.values() for branch in several for key, spec in branch.units}
+    late = {
+        name: rows_only(sorted({window for _key, unit in units for window in unit.windows}))
+        for name, units in by_stream.items()
+        if units
+    }
+    return RunningProgram(catalog, plan, types, reads, tuple(specs[key] for key in keys), late, timing)

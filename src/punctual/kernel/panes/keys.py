@@ -1,0 +1,259 @@
+"""Group keys: Arrow columns of any type as dense codes, as ranks in Spark's order, and as shards.
+
+Model
+-----
+A key is a row of Arrow columns. NULL is a value of its own, all NaNs are one value, and 0.0 equals -0.0. Codes are
+dense and numbered by first appearance, so a dictionary grows by appending. Shards are a function of the key's values
+alone: not of the batch, of the encoding, nor of an integer's width.
+
+Why it is fast enough
+---------------------
+Arrow's hash tables encode each column; the codes of several columns are joined by mixed radix and made dense
+again, by direct addressing while the product is small and by an open hash table of int64 beyond. Only distinct keys are
+ever ordered or hashed into shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from punctual.errors import InternalError
+from punctual.kernel.compiled import compiled
+from punctual.kernel.panes.spec import I64
+
+U64 = NDArray[np.uint64]
+U8 = NDArray[np.uint8]
+I32 = NDArray[np.int32]
+
+DIRECT_CODES = 1 << 16
+"""Code spaces up to this (or four times the rows) are addressed directly."""
+
+
+def encode(columns: Sequence[pa.Array], rows: int) -> tuple[I64, list[pa.Array]]:
+    """Dense codes of the rows' keys by first appearance, and the distinct keys in the order of their codes.
+
+    >>> codes, keys = encode([pa.array(["b", None, "b", "a"])], 4)
+    >>> codes.tolist(), keys[0].to_pylist()
+    ([0, 1, 0, 2], ['b', None, 'a'])
+    """
+    if not columns:
+        return np.zeros(rows, dtype=np.int64), []
+    plain = [normalised(column) for column in columns]
+    codes = np.zeros(rows, dtype=np.int64)
+    first = np.zeros(0, dtype=np.int64)
+    space = 1
+    for column in plain:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        size = max(1, len(encoded.dictionary))
+        one = encoded.indices.to_numpy(zero_copy_only=False)
+        codes, first = dense(codes * size + one, space * size)
+        space = max(1, first.size)
+    return codes, [column.take(pa.array(first)) for column in plain]
+
+
+def order(keys: Sequence[pa.Array]) -> I64:
+    """The rank of each key in Spark's ascending order: NULL first, NaN last, strings by their UTF-8 bytes.
+
+    >>> order([pa.array([2.0, float("nan"), None, -1.0])]).tolist()
+    [2, 3, 0, 1]
+    """
+    table = pa.table({str(i): _sortable(key) for i, key in enumerate(keys)})
+    ascending = [(name, "ascending", "at_start") for name in table.column_names]
+    sorted_rows = pc.sort_indices(table, sort_keys=ascending).to_numpy()
+    rank = np.empty(sorted_rows.size, dtype=np.int64)
+    rank[sorted_rows] = np.arange(sorted_rows.size)
+    return rank
+
+
+def shard_of(keys: Sequence[pa.Array], shards: int) -> I32:
+    """The shard of each key, by a hash of its values; without keys the one shard is 0 (an empty array: no key rows).
+
+    >>> bool((shard_of([pa.array([7], pa.int8())], 64) == shard_of([pa.array([7], pa.int64())], 64)).all())
+    True
+    """
+    if not keys:
+        return np.zeros(1, dtype=np.int32)
+    hashes = np.full(len(keys[0]), np.uint64(0x9E3779B97F4A7C15))
+    for key in keys:
+        plain = normalised(key)
+        valid = plain.is_valid().to_numpy(zero_copy_only=False)
+        if _is_bytes(plain.type):
+            text = plain.cast(pa.large_binary())
+            _, offsets, data = text.buffers()
+            starts = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+            content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+            _hash_bytes(hashes, valid, starts, content)
+        else:
+            for word in _words(plain):
+                _hash_words(hashes, valid, word)
+    return (hashes % np.uint64(shards)).astype(np.int32)
+
+
+def normalised(column: pa.Array) -> pa.Array:
+    """The column with one encoding for equal values: no dictionary, one NaN, no -0.0."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        values = column.to_numpy(zero_copy_only=False)
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        plain = np.where(np.isnan(values), values.dtype.type(np.nan), values) + values.dtype.type(0)
+        return pa.array(plain, column.type, mask=missing)
+    return column
+
+
+def dense(codes: I64, space: int) -> tuple[I64, I64]:
+    """Codes below ``space`` made dense by first appearance, and the first row of each.
+
+    >>> renumbered, first = dense(np.array([7, 3, 7]), 8)
+    >>> renumbered.tolist(), first.tolist()
+    ([0, 1, 0], [0, 1])
+    """
+    codes = np.ascontiguousarray(codes, dtype=np.int64)
+    if space <= max(DIRECT_CODES, 4 * codes.size):
+        return _dense_direct(codes, space)
+    return _dense_hashed(codes)
+
+
+def dense_values(values: I64) -> tuple[I64, I64]:
+    """Any integers as dense codes in ascending order, and the distinct integers, sorted."""
+    codes, first = _dense_hashed(np.ascontiguousarray(values, dtype=np.int64))
+    found = values[first]
+    ascending = np.argsort(found)
+    rank = np.empty(ascending.size, dtype=np.int64)
+    rank[ascending] = np.arange(ascending.size)
+    return rank[codes], found[ascending]
+
+
+def _sortable(key: pa.Array) -> pa.Array:
+    key = normalised(key)
+    if pa.types.is_floating(key.type):
+        # Order-preserving integers put NaN last; Arrow would put it next to NULL.
+        bits = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
+        return pa.array(np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), mask=~_valid(key))
+    if pa.types.is_boolean(key.type):
+        return key.cast(pa.int8())
+    return key
+
+
+def _valid(key: pa.Array) -> NDArray[np.bool_]:
+    valid: NDArray[np.bool_] = key.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    )  # fmt: skip
+
+
+def _words(key: pa.Array) -> list[U64]:
+    """The values of fixed width as one or more 64-bit words."""
+    kind = key.type
+    if pa.types.is_null(kind):
+        return [np.zeros(len(key), dtype=np.uint64)]
+    if pa.types.is_decimal(kind):
+        wide = key.cast(pa.decimal128(38, kind.scale)).fill_null(0)
+        limbs = np.frombuffer(wide.buffers()[1], np.uint64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
+        return [np.ascontiguousarray(limbs[0::2]), np.ascontiguousarray(limbs[1::2])]
+    if pa.types.is_floating(kind):
+        floats = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        return [floats.view(np.uint64)]
+    if pa.types.is_date32(kind):
+        key = key.view(pa.int32())
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time64(kind):
+        key = key.view(pa.int64())
+    elif not pa.types.is_integer(kind) and not pa.types.is_boolean(kind):
+        raise InternalError(f"a column of type {kind} is no group key")
+    integers = key.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return [integers.view(np.uint64)]
+
+
+@compiled
+def _dense_direct(codes: I64, space: int) -> tuple[I64, I64]:
+    number = np.full(space, np.int64(-1))
+    first = np.empty(min(space, codes.size), np.int64)
+    out = np.empty(codes.size, np.int64)
+    found = 0
+    for i in range(codes.size):
+        at = number[codes[i]]
+        if at < 0:
+            at = found
+            number[codes[i]] = at
+            first[at] = i
+            found += 1
+        out[i] = at
+    return out, first[:found].copy()
+
+
+@compiled
+def _dense_hashed(codes: I64) -> tuple[I64, I64]:
+    """Open addressing with linear probing; the table doubles, so it fits the distinct codes and not the rows."""
+    capacity = 1024
+    keys = np.empty(capacity, np.int64)
+    number = np.full(capacity, np.int64(-1))
+    first = np.empty(capacity, np.int64)
+    out = np.empty(codes.size, np.int64)
+    found = 0
+    for i in range(codes.size):
+        code = codes[i]
+        slot = _mixed(np.uint64(code)) & np.uint64(capacity - 1)
+        while number[slot] >= 0 and keys[slot] != code:
+            slot = (slot + np.uint64(1)) & np.uint64(capacity - 1)
+        if number[slot] < 0:
+            number[slot] = found
+            keys[slot] = code
+            first[found] = i
+            found += 1
+            out[i] = found - 1
+            if 2 * found >= capacity:
+                capacity *= 2
+                keys = np.empty(capacity, np.int64)
+                number = np.full(capacity, np.int64(-1))
+                longer = np.empty(capacity, np.int64)
+                longer[:found] = first[:found]
+                first = longer
+                for j in range(found):
+                    again = codes[first[j]]
+                    slot = _mixed(np.uint64(again)) & np.uint64(capacity - 1)
+                    while number[slot] >= 0:
+                        slot = (slot + np.uint64(1)) & np.uint64(capacity - 1)
+                    number[slot] = j
+                    keys[slot] = again
+        else:
+            out[i] = number[slot]
+    return out, first[:found].copy()
+
+
+@compiled
+def _mixed(word: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@compiled
+def _hash_words(hashes: U64, valid: NDArray[np.bool_], words: U64) -> None:
+    for i in range(hashes.size):
+        word = _mixed(words[i] + np.uint64(1)) if valid[i] else np.uint64(0)
+        hashes[i] = _mixed((hashes[i] ^ word) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@compiled
+def _hash_bytes(hashes: U64, valid: NDArray[np.bool_], starts: I64, content: U8) -> None:
+    for i in range(hashes.size):
+        word = np.uint64(0)
+        if valid[i]:
+            word = np.uint64(starts[i + 1] - starts[i] + 1)
+            for j in range(starts[i], starts[i + 1]):
+                word = (word ^ np.uint64(content[j])) * np.uint64(0x100000001B3)
+            word = _mixed(word)
+        hashes[i] = _mixed((hashes[i] ^ word) * np.uint64(0x9E3779B97F4A7C15))

@@ -1,0 +1,148 @@
+"""What jobs yield: a closed union of typed products, one row of a job's output each.
+
+==============  ============================================  =====================================================
+product         what it is                                    where it goes
+==============  ============================================  =====================================================
+`Cells`         partial cells of a unit (Arrow)               a section of the batch's manifest, then the unit's panes
+`LateCells`     counts of a stream's late rows (Arrow)        a section of the batch's manifest, then the late counts
+`DeadRows`      rows that do not count, with reasons (Arrow)  the batch's dead letters
+`Facts`         counters of a partition, all in the value     the progress of its stream, in the manifest's body
+`ShardAnswers`  answers of a reader from one shard (Arrow)    the pass that asked
+`MergedCells`   all cells of one shard in one file (Arrow)    a section of a base
+==============  ============================================  =====================================================
+
+Spark's workers load this module: it imports nothing of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+BEGINNING = -(2**63)
+OUTPUT = pa.schema(
+    [
+        ("product", pa.binary()),
+        ("rows", pa.int64()),
+        ("payload", pa.binary()),
+        ("path", pa.string()),
+    ]
+)
+OUTPUT_DDL = "product BINARY, rows BIGINT, payload BINARY, path STRING"
+
+
+class Cells(msgspec.Struct, frozen=True, tag="cells", tag_field="product"):
+    """Cells of a unit; ``unit`` is its name in the state."""
+
+    unit: str
+
+
+class LateCells(msgspec.Struct, frozen=True, tag="late", tag_field="product"):
+    """Counts, by pane, of a stream's rows that came too late."""
+
+    stream: str
+
+
+class DeadRows(msgspec.Struct, frozen=True, tag="dead", tag_field="product"):
+    """Rows of a stream that do not count, each with its reason, origin and event time."""
+
+    stream: str
+
+
+class Facts(msgspec.Struct, frozen=True, tag="facts", tag_field="product"):
+    """Counters of a stream's rows; ``least`` and ``greatest`` are event times of accepted rows.
+
+    ``tops`` has the greatest event time by origin, where it was asked for.
+
+    >>> Facts("s", 2, greatest=9, least=3).plus(Facts("s", 1, 1, 0, 5, 11))
+    Facts(stream='s', accepted=3, late=1, dead=0, least=3, greatest=11, tops={})
+    """
+
+    stream: str
+    accepted: int = 0
+    late: int = 0
+    dead: int = 0
+    least: int | None = None
+    greatest: int | None = None
+    tops: dict[str, int] = {}
+
+    def plus(self, other: Facts) -> Facts:
+        """Both together."""
+        least = [time for time in (self.least, other.least) if time is not None]
+        greatest = [time for time in (self.greatest, other.greatest) if time is not None]
+        return Facts(
+            self.stream,
+            self.accepted + other.accepted,
+            self.late + other.late,
+            self.dead + other.dead,
+            min(least, default=None),
+            max(greatest, default=None),
+            {name: max(one.get(name, BEGINNING) for one in (self.tops, other.tops)) for name in self.tops | other.tops},
+        )
+
+
+class ShardAnswers(msgspec.Struct, frozen=True, tag="answers", tag_field="product"):
+    """What a reader of a shard job's ``work`` is answered from one shard; both are indexes."""
+
+    work: int
+    reader: int
+
+
+class MergedCells(msgspec.Struct, frozen=True, tag="merged", tag_field="product"):
+    """The cells that ``work`` of a shard job has in one shard."""
+
+    work: int
+
+
+Kept = Cells | LateCells
+"""What a manifest's sections hold."""
+Product = Cells | LateCells | DeadRows | Facts | ShardAnswers | MergedCells
+_PRODUCTS: msgspec.json.Decoder[Product] = msgspec.json.Decoder(Product)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Produced:
+    """A product, how many rows it has, and its bytes: here, in the file at this path, or none."""
+
+    product: Product
+    rows: int = 0
+    data: bytes | pa.Buffer | str | None = None
+
+    def table(self) -> pa.Table:
+        """The product's table, mapped where it lies in a file."""
+        assert self.data is not None, f"{self.product} has no table"
+        if not isinstance(self.data, str):
+            return from_ipc(self.data)
+        with pa.memory_map(self.data) as file:
+            return pa.ipc.open_stream(file).read_all()
+
+
+def output(produced: Produced) -> pa.RecordBatch:
+    """The row of a job's output that says this."""
+    data = produced.data
+    payload, path = (None, data) if isinstance(data, str) else (data, None)
+    values = (msgspec.json.encode(produced.product), produced.rows, payload and memoryview(payload), path)
+    return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
+
+
+def outputs(table: pa.Table) -> Iterator[Produced]:
+    """What the rows of a job's output say."""
+    for row in table.to_pylist():
+        data = row["payload"] if row["path"] is None else row["path"]
+        yield Produced(_PRODUCTS.decode(row["product"]), row["rows"], data)
+
+
+def to_ipc(table: pa.Table) -> pa.Buffer:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def from_ipc(data: bytes | pa.Buffer) -> pa.Table:
+    """The table of an Arrow IPC stream, without a copy."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
