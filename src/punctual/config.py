@@ -5,6 +5,8 @@ Model
 One frozen dataclass. A field's metadata carries all there is to know about an option: the name that a user
 types, what it accepts, how its text becomes a value, what it does. ``SET option = value`` and ``--set`` end here,
 so a wrong name or value has one error text; the reference page of the options is written from the same fields.
+An option, or a value of one, that has no effect yet is known by name and refused (``plan.not-yet``): nobody should
+believe that it works.
 
 Durations are integers of microseconds inside (``_us`` in the name), and text such as ``500 ms`` outside.
 """
@@ -19,12 +21,11 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from punctual.clock import SECOND, UNITS_US, Micros, instant_us
-from punctual.errors import ConfigError
+from punctual.errors import ConfigError, PlanError
 
 CadenceMethod = Literal["auto", "none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
 WindowMerge = Literal["auto", "scan"]
-Qos = Literal["dynamic-sampling", "fixed-sampling", "feedback", "best-effort"]
-Anytime = Literal["online", "epoch"]
+Qos = Literal["dynamic-sampling", "best-effort"]
 Placement = Literal["auto", "driver", "cluster"]
 AfterRead = Literal["keep", "archive", "delete"]
 
@@ -72,10 +73,6 @@ def duration_us(text: str) -> Micros:
     return int(exact)
 
 
-def _optional_duration(text: str) -> Micros | None:
-    return None if text.strip().lower() == "none" else duration_us(text)
-
-
 def _switch(text: str) -> bool:
     return {"on": True, "true": True, "off": False, "false": False}[text.strip().lower()]
 
@@ -88,13 +85,6 @@ def _integer(least: int) -> Callable[[str], int]:
         return value
 
     return read
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < 1.0:
-        raise ValueError(text)
-    return value
 
 
 def _one_of(*accepted: str) -> Callable[[str], str]:
@@ -117,9 +107,10 @@ def _option(name: str, read: Callable[[str], object], accepts: str, meaning: str
     return {"name": name, "read": read, "accepts": accepts, "meaning": meaning}
 
 
-def _choice(name: str, accepted: Any, meaning: str) -> Mapping[str, Any]:
+def _choice(name: str, accepted: Any, meaning: str, *not_yet: str) -> Mapping[str, Any]:
+    """``not_yet`` are the words that the language has and this release does not carry out."""
     words = get_args(accepted)
-    return _option(name, _one_of(*words), "one of " + ", ".join(words), meaning)
+    return {**_option(name, _one_of(*words), "one of " + ", ".join(words), meaning), "not_yet": not_yet}
 
 
 def _duration(name: str, meaning: str) -> Mapping[str, Any]:
@@ -160,42 +151,37 @@ class Options:
     )
     window_merge: WindowMerge = field(
         default="auto",
-        metadata=_choice("window_merge", WindowMerge, "how panes become windows; scan merges each, for comparison"),
+        metadata=_choice(
+            "window_merge", WindowMerge, "how panes become windows; scan merges each, for comparison", "rows"
+        ),
     )
     placement: Placement = field(
         default="auto", metadata=_choice("placement", Placement, "where windows are evaluated")
     )
     qos: Qos = field(
-        default="dynamic-sampling", metadata=_choice("qos", Qos, "what gives way when there is more to do than time")
+        default="dynamic-sampling",
+        metadata=_choice("qos", Qos, "what gives way when there is more to do than time", "fixed-sampling", "feedback"),
     )
-    anytime: Anytime = field(
-        default="online", metadata=_choice("anytime", Anytime, "how anytime queries share the time")
-    )
-    epoch_us: Micros = field(
-        default=300 * SECOND, metadata=_duration("epoch", "the length of a planning epoch of anytime queries")
-    )
-    lead_us: Micros = field(default=30 * SECOND, metadata=_duration("lead", "how long before its epoch a plan is made"))
-    rounds_kept: int = field(
-        default=64,
-        metadata=_option(
-            "rounds_kept", _integer(0), WHOLE.format(0), "Monte Carlo rounds that a pane keeps for later answers"
-        ),
-    )
-    advance_us: Micros | None = field(
-        default=None,
-        metadata=_option("advance", _optional_duration, f"none, or {DURATION}", "how early idle time starts due work"),
-    )
-    risk: float = field(
-        default=0.05,
-        metadata=_option("risk", _share, "a number between 0 and 1", "how often a cost estimate may be too low"),
-    )
-    seed: int = field(default=0, metadata=_option("seed", _integer(0), WHOLE.format(0), "the key of all draws"))
     keep_answers_us: Micros = field(
         default=UNITS_US["DAY"], metadata=_duration("keep_answers", "how long the log keeps answers")
     )
 
 
-OPTION_NAMES: tuple[str, ...] = tuple(f.metadata["name"] for f in fields(Options))
+NOT_YET: Mapping[str, str] = {
+    "keep": "the share of rows that queries with QUALITY use without any load",
+    "max_answer_rows": "the most rows of one answer",
+    "closed_forms": "whether uncertain values are computed without worlds where that is possible",
+    "anytime": "how anytime queries share the time",
+    "epoch": "the length of a planning epoch of anytime queries",
+    "lead": "how long before its epoch a plan is made",
+    "rounds_kept": "Monte Carlo rounds that a pane keeps for later answers",
+    "seed": "the key of all draws",
+    "advance": "how early idle time starts due work",
+    "risk": "aversion to risk, from 0 (cost alone) to 1 (risk alone)",
+    "adapt": "how often sharing among model queries is reconsidered",
+}
+"""Options of the language that nothing reads yet, and what they will mean."""
+OPTION_NAMES: tuple[str, ...] = (*(f.metadata["name"] for f in fields(Options)), *NOT_YET)
 
 
 def parse_options(values: Mapping[str, str]) -> Options:
@@ -209,7 +195,15 @@ def parse_options(values: Mapping[str, str]) -> Options:
     known = {f.metadata["name"]: f for f in fields(Options)}
     read: dict[str, Any] = {}
     for name, text in values.items():
-        option = known.get(name.strip().lower())
+        key, word = name.strip().lower(), text.strip().lower()
+        option = known.get(key)
+        if key in NOT_YET:
+            raise PlanError("plan.not-yet", f'option "{key}" is not there yet', detail=f"it will be {NOT_YET[key]}")
+        if option is not None and word in option.metadata.get("not_yet", ()):
+            raise PlanError(
+                "plan.not-yet", f'value "{word}" of option "{key}" is not there yet',
+                hint=f"it accepts {option.metadata['accepts']}",
+            )
         if option is None:
             near = difflib.get_close_matches(name.lower(), OPTION_NAMES, n=3)
             raise ConfigError(

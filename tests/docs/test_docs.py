@@ -4,7 +4,7 @@ And they can be read: no line is wider than a window, except in what EXPLAIN pri
 
 A block after ``<!-- explain schedule -->`` (or ``sharing``; ``with option = value`` may follow) holds what EXPLAIN
 prints of the SQL block before it: all of it, or some of its paragraphs. ``python -m tests.docs.test_docs`` rewrites
-those blocks and the table of options; the diff of the pages is what a reviewer reads.
+those blocks and the list of options; the diff of the pages is what a reviewer reads.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import re
 import sys
 from dataclasses import fields
 from pathlib import Path
+from textwrap import fill
 
 import pytest
 
 from punctual.clock import iso, span_text
-from punctual.config import DURATION, INSTANT, Options
+from punctual.config import NOT_YET, Options
 from punctual.engine.journal import Decisions
 from punctual.explain.look import look_at
 from punctual.kinds.program import compile_program
@@ -102,10 +103,9 @@ def test_the_record_of_the_journal_can_be_read() -> None:
     assert json.loads(encode(decode(json.dumps(block).encode(), Decisions))) == block
 
 
-def options_table() -> str:
-    """All options, and below them the values of those that have too many for a row."""
-    below = []
-    rows = ["| option | default | accepts | meaning |", "|---|---|---|---|"]
+def options_list() -> str:
+    """Every option with its default, its meaning and what it accepts, then those that are not there yet."""
+    lines = []
     for field in fields(Options):
         value = field.default
         if field.name.endswith("_us"):
@@ -117,20 +117,21 @@ def options_table() -> str:
         else:
             shown = "none" if value is None else str(value)
         about = field.metadata
-        accepts = about["accepts"].replace(DURATION, "a duration").replace(INSTANT, "a date or a time")
-        row = "| `{}` | {} | {} | {} |"
-        written = row.format(about["name"], shown, accepts.removeprefix("one of "), about["meaning"])
-        if len(written) > MOST_CHARACTERS:
-            written = row.format(about["name"], shown, "see below", about["meaning"])
-            below.append(f"- `{about['name']}` is {accepts}")
-        rows.append(written)
-    return "\n".join([*rows, "", *below]) + "\n"
+        lines.append(f"- `{about['name']}` ({shown}): {about['meaning']}. Accepts {about['accepts']}.")
+    lines += ["", "Not there yet, and refused with `plan.not-yet`:", ""]
+    lines += [f"- `{name}`: {meaning}" for name, meaning in NOT_YET.items()]
+    lines += [
+        f"- `{field.metadata['name']} = {word}`"
+        for field in fields(Options)
+        for word in field.metadata.get("not_yet", ())
+    ]
+    return "".join(fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) + "\n" for line in lines)
 
 
 def test_the_page_of_options_is_that_of_the_code() -> None:
     found = OPTIONS.search((ROOT / "docs" / "operations.md").read_text())
     assert found is not None
-    assert found.group(2) == options_table(), "run: python -m tests.docs.test_docs"
+    assert found.group(2) == options_list(), "run: python -m tests.docs.test_docs"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def rewrite() -> None:
     for page in PAGES:
         text = page.read_text()
         plans = EXPLAINED.sub(lambda found, text=text: found[1] + as_printed(text, found), text)  # type: ignore[misc]
-        page.write_text(OPTIONS.sub(lambda found: found[1] + options_table() + found[3], plans))
+        page.write_text(OPTIONS.sub(lambda found: found[1] + options_list() + found[3], plans))
 
 
 if __name__ == "__main__":

@@ -359,6 +359,6 @@ def test_a_stream_with_other_types_begins_anew(tmp_path: Path) -> None:
 
 def test_explain_says_the_margin() -> None:
     catalog = compile_program(declared(QUERIES), base="").catalog
-    assert "stable 50%" in explain_query(catalog, "pk")
+    assert "stable 50%" in explain_query(catalog, catalog.queries["pk"])
     plain = compile_program(declared({"pk": QUERIES["pk"].replace("STABLE 50%", "")}), base="").catalog
-    assert "stable" not in explain_query(plain, "pk")
+    assert "stable" not in explain_query(plain, plain.queries["pk"])

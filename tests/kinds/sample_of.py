@@ -27,7 +27,7 @@ from punctual.sql.bind_row import row_sql
 from punctual.sql.bind_rows import bind_rows
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.select import SelectSyntax
 
 FACTOR, MODULUS = 7919, 1009
 

@@ -74,7 +74,7 @@ def test_samples_of_one_value_share_the_larger_ones_rows() -> None:
     catalog = compile_program(PROGRAM, base=".").catalog
     (unit,) = share(catalog.queries.values()).units
     assert [(one.kind, one.parameters) for one in unit.synopses] == [("rows", ()), ("world", (7, 1))]
-    assert "sample 3 rows by hash" in explain_query(catalog, "few")
+    assert "sample 3 rows by hash" in explain_query(catalog, catalog.queries["few"])
 
 
 def test_what_is_wrong_has_its_place() -> None:

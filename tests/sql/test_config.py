@@ -8,11 +8,12 @@ import pytest
 
 from punctual.clock import SECOND
 from punctual.config import OPTION_NAMES, Options, duration_us, parse_options
-from punctual.errors import ConfigError
+from punctual.errors import ConfigError, PlanError
 
 NAMED_BY_THE_LANGUAGE = {
     "tick", "max_files_per_tick", "idle", "max_ahead", "earliest", "cadence", "window_merge", "sharing", "qos",
     "anytime", "epoch", "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
+    "keep", "adapt", "max_answer_rows", "closed_forms",
 }
 
 
@@ -26,8 +27,7 @@ def test_defaults() -> None:
     options = Options()
     assert (options.tick_us, options.max_files_per_tick, options.idle_us) == (SECOND, 1000, 10 * SECOND)
     assert (options.max_ahead_us, options.keep_answers_us) == (86_400 * SECOND, 86_400 * SECOND)
-    assert (options.sharing, options.advance_us, options.risk, options.seed) == (True, None, 0.05, 0)
-    assert (options.epoch_us, options.lead_us, options.rounds_kept) == (300 * SECOND, 30 * SECOND, 64)
+    assert (options.sharing, options.qos, options.cadence) == (True, "dynamic-sampling", "auto")
 
 
 def test_every_choice_that_is_offered_is_accepted() -> None:
@@ -50,8 +50,8 @@ def test_durations(text: str, us: int) -> None:
 @pytest.mark.parametrize(("name", "value"), [
     ("tick", "0"), ("tick", "-1 second"), ("tick", "1 month"), ("tick", ""), ("tick", "0.1 us"), ("tick", "9" * 40),
     ("earliest", "yesterday"), ("earliest", "1900"), ("earliest", "300000-01-01"),
-    ("max_files_per_tick", "0"), ("max_files_per_tick", "1.5"), ("risk", "1"), ("risk", "nan"), ("seed", "-1"),
-    ("seed", str(2**63)), ("sharing", "maybe"), ("cadence", "sometimes"), ("advance", "never"), ("rounds_kept", "x"),
+    ("max_files_per_tick", "0"), ("max_files_per_tick", "1.5"), ("max_files_per_tick", str(2**63)),
+    ("sharing", "maybe"), ("cadence", "sometimes"), ("qos", "best"), ("window_merge", "row"),
 ])
 def test_wrong_values_name_what_is_accepted(name: str, value: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -73,3 +73,24 @@ def test_an_unknown_option_is_suggested() -> None:
 ])
 def test_instants(text: str, at: int) -> None:
     assert parse_options({"earliest": text}).earliest == at
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    *((name, value) for name in (
+        "keep", "max_answer_rows", "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
+        "adapt",
+    ) for value in ("auto", "5")),
+    ("window_merge", "rows"), ("qos", "fixed-sampling"), ("qos", "feedback"), (" QoS ", " FEEDBACK "),
+])
+def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse_options({name: value})
+    assert caught.value.code == "plan.not-yet"
+    assert name.strip().lower() in caught.value.fact
+
+
+def test_an_option_that_is_not_there_yet_is_suggested() -> None:
+    """The name is right, so it is what a misspelt one is told to mean."""
+    with pytest.raises(ConfigError) as caught:
+        parse_options({"round_kept": "3"})
+    assert caught.value.hint == "did you mean rounds_kept?"

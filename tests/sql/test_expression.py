@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from punctual.sql.expression import ColumnReference, Expression, parse_expression, same_but_for_brackets
 from punctual.sql.pieces import Piece, render, to_pieces
-from punctual.sql.tokens import tokenize
+from punctual.sql.syntax.expression import ColumnReference, Expression, parse_expression, same_but_for_brackets
+from punctual.sql.syntax.tokens import tokenize
 
 ROW = (
     "SELECT 7 AS a, 3 AS b, 2.5D AS x, 'it\\'s a Test' AS s, timestamp '2024-02-29 13:14:15.5' AS ts, "

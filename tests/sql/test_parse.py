@@ -105,15 +105,11 @@ def test_other_statements() -> None:
         SET qos = best-effort; SET tick = '500 ms'; SET keep_answers = 2 days;
         DROP QUERY Q;
     """)
-    told = [
-        (s.kind, s.query) if isinstance(s, Explain) else (s.name, s.value) if isinstance(s, SetOption) else s.name
-        for s in program.statements
-        if isinstance(s, Explain | SetOption | DropQuery)
-    ]
-    assert told == [
-        ("query", "q"), ("sharing", None), ("schedule", None), ("qos", "best-effort"), ("tick", "500 ms"),
-        ("keep_answers", "2 days"), "q",
-    ]
+    explained = [(s.kind, s.query.name if s.query else None) for s in program.statements if isinstance(s, Explain)]
+    assert explained == [("query", "q"), ("sharing", None), ("schedule", None)]
+    options = [(s.name, s.value) for s in program.statements if isinstance(s, SetOption)]
+    assert options == [("qos", "best-effort"), ("tick", "500 ms"), ("keep_answers", "2 days")]
+    assert [s.name for s in program.statements if isinstance(s, DropQuery)] == ["q"]
     assert program.catalog.queries == {}
     assert dict(program.catalog.options) == {"qos": "best-effort", "tick": "500 ms", "keep_answers": "2 days"}
 
@@ -123,9 +119,12 @@ def test_other_statements() -> None:
         "BY PT(0.5) STREAMS", "BY PT(0.5) STREAMS EXCLUSIVE",
     )),
     "SELECT kmh FROM speed MODEL kmh = kmh + lane * t FOR 60 SECONDS SAMPLE EVERY 1 SECOND ERROR WITHIN 0.5 ON kmh",
-    "SELECT x FROM speed MODEL (x = kmh + lane * t, y = kmh) FOR 60 SECONDS AS s, lanes WHERE s.x > 3 AND s.lane = id",
-    "SELECT kmh FROM speed MODEL kmh FIT WITHIN 0.5 DEGREE 2 GAP 60 SECONDS SPLIT mine ERROR WITHIN 1% SPLIT EQUAL",
-    "SELECT kmh FROM speed MODEL kmh BY solver(lane, kmh)",
+    "SELECT x FROM speed MODEL (x = kmh + lane * t, s.y = kmh) FOR 60 SECONDS AS s, lanes WHERE s.x > 3 AND lane = id "
+    "SAMPLE EVERY 1 SECOND PERIOD 1 MINUTE ERROR WITHIN 1% OR 0.01 ON x",
+    "SELECT *, s.* FROM speed MODEL kmh FIT AS s PERIOD 1 SECOND ERROR WITHIN 1%, 2 ON kmh SPLIT GRADIENT",
+    "SELECT kmh AS v FROM speed MODEL kmh FIT WITHIN 0.5 DEGREE 2 GAP 60 SECONDS PERIOD 1 SECOND ERROR WITHIN 1% ON v",
+    "SELECT kmh FROM speed MODEL kmh BY linear_ode(lane, kmh, 2) FOR 5 SECONDS SAMPLE EVERY 1 SECOND",
+    "SELECT avg(kmh) FROM speed [RANGE 1 MINUTE SLIDE 1 SECOND] MODEL kmh FIT WITHIN 1%",
     "SELECT expected(kmh), probability(kmh > 3), interval(kmh, 95%), histogram(kmh, 20) FROM speed [NOW] PERIOD 1 DAY",
     "SELECT count(*) FROM (SELECT lane FROM speed [RANGE 1 MINUTE] WHERE kmh > 3) [ROWS 5] AS x FREQUENCY 1 SECOND",
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] ANSWERS WITHIN 1 SECOND, 5 SECONDS, 1 MINUTE ROUNDS 50",
@@ -133,6 +132,12 @@ def test_other_statements() -> None:
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1%",
     "SELECT a.lane FROM speed [RANGE 1 HOUR SLIDE 1 MINUTE] a JOIN rfid [NOW] b ON a.sensor = b.tag "
     "QUALITY (1 => (a 100%, b 100%), 0.7 => (a 60%, b 30%)) DEADLINE 3 SECONDS",
+    "SELECT a.lane FROM speed [NOW] a JOIN rfid [NOW] b ON a.sensor = b.tag LEFT JOIN rfid [NOW] c ON c.tag = b.tag "
+    "PERIOD 1 SECOND",
+    "SELECT count(*) FROM lanes CROSS JOIN speed [NOW] WHERE lane = id PERIOD 1 SECOND",
+    "SELECT count(*) FROM speed [NOW] a JOIN lanes ON lane = id UNION ALL rfid [NOW] PERIOD 1 SECOND",
+    "SELECT count(*) FROM speed [NOW] LEFT JOIN (lanes JOIN cities ON lanes.city = cities.city) ON id = lane "
+    "PERIOD 1 SECOND",
 ])
 def test_what_does_not_run_yet_parses_and_binds(body: str) -> None:
     found = errors(f"{DECLARED}CREATE QUERY q AS {body};")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -10,22 +13,10 @@ from hypothesis import strategies as st
 
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.kinds.program import compile_program
-from punctual.sql.tokens import tokenize
+from punctual.sql.syntax.tokens import tokenize
+from tests.sql.mutations import STATEMENTS, mutant
 from tests.sql.programs import BASE, DECLARED
 
-VALID = """
-CREATE QUERY a AS SELECT lane % 2 AS odd, avg(kmh) FILTER (WHERE sensor LIKE 'x%' AND lane IN (1, 2)) AS "m",
-  approx_percentile(kmh, array(0.5, 0.9), 100), CASE WHEN count(*) > 3 THEN 'many' ELSE 'few' END AS size
-FROM speed [RANGE 20 MINUTES SLIDE 2 MINUTES] AS s LEFT JOIN lanes ON s.lane = lanes.id, cities
-WHERE cities.city = s.sensor AND kmh BETWEEN 1 AND 2.5 GROUP BY lane % 2 HAVING max(tags[0]) > 'a'
-ORDER BY 2 DESC NULLS LAST, odd LIMIT 5 DEADLINE 5 SECONDS;
-CREATE QUERY b AS SELECT TOP 3 BY PT(0.3) STREAMS sensor FROM speed [PARTITION BY sensor ROWS 5] ORDER BY kmh DESC
-QUALITY (100% => 1, 50% => 0.9) PERIOD 1 MINUTE ERROR WITHIN 1% OR 0.01 ON kmh SPLIT EQUAL STABLE 5%;
-CREATE QUERY c AS SELECT interval(kmh, 95%) FROM speed MODEL (x = kmh * t) FOR 60 SECONDS, (SELECT 1 FROM rfid [NOW]) y;
-CREATE STREAM u (ts TIMESTAMP EVENT TIME, a DOUBLE ~ NEAREST 10 BY (a, b), b DECIMAL(4,2)) FROM RATE 5 PER SECOND;
-CREATE MODEL m AS FIT kmh WITHIN 0.5 DEGREE 1 GAP 60 SECONDS BY sensor FROM speed;
-EXPLAIN SHARING; DROP QUERY a; SET tick = 1 second;
-""".replace('AS "m"', "AS `m`")
 EXTRA = ["(", ")", "[", "]", ",", ";", ".", "*", "%", "-", "~", "=>", "->", "::", "SELECT", "FROM", "AS", "CASE", "END",
          "INTERVAL", "OVER", "FILTER", "DISTINCT", "IN", "NOT", "5", "0.5", "1e999", "'s'", "'it''s'", "`q`", "lane",
          "PERIOD", "MODEL", "UNION", "ALL", "ROWS", "NULLS", "cast", "?", "@", "$", "{{", "{%", "/*", "'", "`", "\\",
@@ -33,12 +24,37 @@ EXTRA = ["(", ")", "[", "]", ",", ";", ".", "*", "%", "-", "~", "=>", "->", "::"
 
 
 CATALOG = compile_program(DECLARED, base=BASE).catalog
+MOST_CALLS = 3_000_000
+"""Calls of functions that the compiler may make for one program: a bound of its work that no clock decides."""
+
+
+class TooMuchWorkError(Exception):
+    """The compiler went on and on."""
+
+
+@contextmanager
+def bounded_work() -> Iterator[None]:
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+        if calls > MOST_CALLS:
+            sys.setprofile(None)
+            raise TooMuchWorkError
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
 
 
 def judge(text: str) -> None:
     found: list[PunctualError] = []
     try:
-        compile_program(text, CATALOG, base=BASE)
+        with bounded_work():
+            compile_program(text, CATALOG, base=BASE)
     except ProgramErrors as errors:
         found = list(errors.errors)
     for error in found:
@@ -47,13 +63,13 @@ def judge(text: str) -> None:
         assert error.render(text)
 
 
-@pytest.mark.parametrize("statement", VALID.split(";\n"))
+@pytest.mark.parametrize("statement", STATEMENTS.split(";\n"))
 def test_any_prefix(statement: str) -> None:
     for end in range(0, len(statement) + 1, 2):
         judge(statement[:end])
 
 
-@pytest.mark.parametrize("statement", VALID.split(";\n"))
+@pytest.mark.parametrize("statement", STATEMENTS.split(";\n"))
 def test_any_token_left_out_doubled_or_replaced(statement: str) -> None:
     tokens, broken = tokenize(statement)
     assert broken is None
@@ -92,3 +108,42 @@ def test_deep_nesting_is_refused_not_crashed() -> None:
     judge(f"CREATE QUERY q AS SELECT sum({long}) FROM speed [NOW] PERIOD 1 DAY")
     long = " AND ".join(["kmh > 1"] * 1000)
     judge(f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] WHERE {long} PERIOD 1 DAY")
+
+
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_mutants(first: int) -> None:
+    for seed in range(first, first + 100):
+        judge(mutant(random.Random(seed)))
+
+
+def test_the_bound_of_work_is_one() -> None:
+    with pytest.raises(TooMuchWorkError), bounded_work():
+        list(map(abs, map(lambda number: number, range(MOST_CALLS + 1))))  # noqa: C417
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT " + ", ".join(f"x{i}" for i in range(1000)) + " FROM speed [NOW]",
+    "SELECT count(*) AS a0, " + ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(16)) + " FROM speed [NOW]",
+    "SELECT " + " + ".join(["(lane + 1)"] * 200) + " AS c FROM speed [NOW] GROUP BY lane + 1",
+    "SELECT count(*) FROM " + ", ".join(f"lanes AS l{i}" for i in range(60)) + ", speed [NOW] WHERE l59.id = lane AND "
+    + " AND ".join(f"l{i}.id = l{i + 1}.id" for i in range(59)),
+    "SELECT count(*) FROM speed [NOW]" + "".join(f" LEFT JOIN lanes AS l{i} ON l{i}.id = lane" for i in range(90)),
+    "SELECT count(*) FROM speed [NOW] WHERE " + "NOT " * 3000 + "kmh > 1",
+    "SELECT sum(" + "CASE WHEN kmh > 1 THEN " * 300 + "kmh" + " END" * 300 + ") FROM speed [NOW]",
+    "SELECT count(*) FROM speed [NOW] QUALITY (" + ", ".join(f"{100 - i / 10}% => 1" for i in range(900)) + ")",
+])
+def test_long_programs_take_bounded_work(query: str) -> None:
+    judge(f"CREATE QUERY q AS {query} PERIOD 1 MINUTE")
+
+
+def test_aliases_of_aliases_do_not_explode() -> None:
+    chain = ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(16))
+    text = f"CREATE QUERY q AS SELECT count(*) AS a0, {chain} FROM speed [NOW] PERIOD 1 MINUTE"
+    with pytest.raises(ProgramErrors) as caught, bounded_work():
+        compile_program(text, CATALOG, base=BASE)
+    assert [error.code for error in caught.value.errors] == ["bind.too-long"]
+
+
+def test_nothing_is_written_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    judge("CREATE QUERY q AS SELECT IF 3 FROM speed [NOW] PERIOD 1 MINUTE")
+    assert caplog.text == ""

@@ -49,7 +49,8 @@ class Look:
     def _explained(self, statement: Explain) -> str:
         match statement.kind:
             case "query":
-                return explain_query(self.catalog, statement.query or "")
+                assert statement.query is not None
+                return explain_query(self.catalog, statement.query)
             case "sharing":
                 return self.sharing()
             case "schedule":

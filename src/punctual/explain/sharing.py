@@ -18,7 +18,7 @@ from punctual.kinds.program import share
 from punctual.kinds.registry import kind_of
 from punctual.own_names import shown
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.query import Period
+from punctual.plan.query import Period, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
@@ -93,9 +93,9 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     return line(ride.query, " · ".join(parts))
 
 
-def explain_query(catalog: Catalog, name: str) -> str:
-    """One query by itself."""
-    return explain_sharing(share([catalog.queries[name.lower()]]), catalog)
+def explain_query(catalog: Catalog, query: Query) -> str:
+    """One query by itself; it need not be in the catalog any more."""
+    return explain_sharing(share([query]), catalog)
 
 
 def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) -> dict[str, Any]:

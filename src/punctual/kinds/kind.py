@@ -29,7 +29,8 @@ from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.clauses import Clause as ClauseSyntax
+from punctual.sql.syntax.select import SelectSyntax
 
 B = TypeVar("B", bound=Body)
 
@@ -38,8 +39,8 @@ class Kind(ABC, Generic[B]):
     """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
 
     body: type[B]
-    clauses: frozenset[str] = frozenset()
-    """Clauses of its own, besides those that every query may have."""
+    clauses: frozenset[type[ClauseSyntax]] = frozenset()
+    """The types of its own clauses, besides those that every query may have."""
 
     def body_of(self, query: Query) -> B:
         """The body of one of its queries."""

@@ -10,11 +10,11 @@ from punctual.plan.functions import FUNCTIONS, canonical
 from punctual.plan.rows import Condition, Constant, Predicate
 from punctual.sql.bind_predicate import bind_filter
 from punctual.sql.bind_row import row_sql
-from punctual.sql.expression import Call, Expression, split_commas
 from punctual.sql.function_names import refuse_aggregate
 from punctual.sql.problems import Problems, not_yet
 from punctual.sql.scope import Scope
-from punctual.sql.tokens import Token
+from punctual.sql.syntax.expression import Call, Expression, split_commas
+from punctual.sql.syntax.tokens import Token
 
 Parameter = Constant | tuple[Constant, ...]
 

@@ -22,12 +22,12 @@ from punctual.plan.aggregates import Aggregate
 from punctual.plan.rows import Predicate
 from punctual.sql.bind_aggregate import bind_aggregate
 from punctual.sql.bind_row import column_names
-from punctual.sql.expression import ColumnReference, Expression, same_but_for_brackets
 from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import ItemSyntax
+from punctual.sql.syntax.expression import ColumnReference, Expression, same_but_for_brackets
+from punctual.sql.syntax.select import ItemSyntax
 
 AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
 """Spark's order of looking names up: in SELECT, in HAVING, in ORDER BY."""
@@ -152,6 +152,8 @@ def _replace_key(pieces: Pieces, key: Pieces, name: str) -> Pieces:
 
 
 def _is_operand(pieces: Pieces, first: int, end: int) -> bool:
+    if first > 0 and end < len(pieces) and (pieces[first - 1].text, pieces[end].text) == ("(", ")"):
+        return True  # it is all that the brackets hold
     here = pieces[first].span
     inside = (Piece("(", "bound", here, True), *pieces[first:end], Piece(")", "bound", here, True))
     return same_but_for_brackets(render(pieces), render((*pieces[:first], *inside, *pieces[end:])))

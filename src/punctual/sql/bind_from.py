@@ -1,23 +1,32 @@
-"""FROM: what its items are, their windows, and what of it this release does not run."""
+"""FROM: the tree with its names looked up, its windows checked, and what of it this release does not run refused."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from punctual.catalog import Catalog
-from punctual.clock import Micros
-from punctual.errors import BindError
+from punctual.errors import BindError, Span
 from punctual.plan.relation import Column, Stream
 from punctual.plan.united import common_columns
-from punctual.sql.bind_join import TableItem
+from punctual.sql.bind_model import check_model
+from punctual.sql.bind_predicate import conjuncts
 from punctual.sql.bind_row import row_sql
-from punctual.sql.problems import Problems, suggest
+from punctual.sql.problems import Problems, RefusedNameError, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import FromSyntax, ModelSyntax, Name, SelectSyntax, WindowSyntax
-
-
-class AlreadyToldError(Exception):
-    """A name whose own statement was wrong: that was said already, and nothing more can be known."""
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.models import ModelSyntax
+from punctual.sql.syntax.select import (
+    FromItem,
+    FromJoin,
+    FromSyntax,
+    FromUnion,
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    SelectSyntax,
+    WindowSyntax,
+)
+from punctual.sql.syntax.written import Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,191 +35,250 @@ class StreamItem:
 
     relation: Relation
     stream: Stream
-    syntax: FromSyntax
+    syntax: FromItem
+
+
+@dataclass(frozen=True, slots=True)
+class TableItem:
+    """A table in FROM. ``left_on`` are the conditions of its LEFT JOIN, None where it is joined by INNER JOIN."""
+
+    relation: Relation
+    syntax: FromItem
+    left_on: tuple[Expression, ...] | None = None
+
+
+BoundItem = StreamItem | TableItem
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFrom:
-    """The streams and tables of FROM in the order written, and the scope that they form."""
+    """The leaves of the FROM tree in the order written, and what the nodes above them say.
+
+    ``conditions`` are those of inner joins: like WHERE, they hold for the row as a whole. ``as_one`` says whether the
+    rows are those of one stream: there is one, or all of them are in one UNION ALL. ``complete`` is False where an
+    item could not be found: then names in expressions mean nothing yet.
+    """
 
     streams: tuple[StreamItem, ...]
     tables: tuple[TableItem, ...]
     scope: Scope
+    conditions: tuple[Expression, ...]
+    as_one: bool
     complete: bool
-    """False where an item could not be found: then names in expressions mean nothing yet."""
-
-    @property
-    def as_one(self) -> bool:
-        """Whether its rows are those of one stream: there is one, or all of them are united."""
-        return bool(self.streams) and all(item.syntax.how == "union" for item in self.streams[1:])
 
 
 def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], problems: Problems) -> BoundFrom:
-    """Look the FROM items up.
+    """Look the names of FROM up.
 
     Raises
     ------
-    AlreadyToldError
+    RefusedNameError
         Where an item is in ``failed``, the names whose statements were refused.
     """
-    streams: list[StreamItem] = []
-    tables: list[TableItem] = []
-    relations: list[Relation] = []
-    aliases: set[str] = set()
-    complete = True
-    for item in select.sources:
-        label = item.label
-        if label and label.lower() in aliases:
-            span = item.alias.span if item.alias else item.span
-            problems.add(BindError(
-                "bind.duplicate-name", f'"{label}" stands twice in FROM', span=span,
-                hint=f"give one of them another name, for example: AS {label}2",
-            ))
-        aliases.add(label.lower())
-        _refuse_joins(item, problems)
-        if isinstance(item.source, SelectSyntax):
-            problems.not_yet("a subquery in FROM", item.source.span)
-            complete = False
-            continue
-        relation, stream = _relation(item, item.source, catalog, failed, problems)
-        if relation is None:
-            complete = False
-            continue
-        relations.append(relation)
-        if stream is not None:
-            streams.append(StreamItem(relation, stream, item))
-        else:
-            tables.append(TableItem(relation, item))
-    if complete:
-        streams, relations = _united(streams, relations, problems)
-    bound = BoundFrom(tuple(streams), tuple(tables), Scope(tuple(relations)), complete)
-    _check_windows(bound, problems)
+    binder = _FromBinder(catalog, failed, problems)
+    items = binder.visit(select.source)
+    streams = tuple(item for item in items if isinstance(item, StreamItem))
+    tables = tuple(item for item in items if isinstance(item, TableItem))
+    relations = tuple(dict.fromkeys(item.relation for item in items))
+    _check_slides(streams, problems)
+    as_one = len({item.relation for item in streams}) == 1
+    bound = BoundFrom(streams, tables, Scope(relations), tuple(binder.conditions), as_one, binder.complete)
+    for item in select.items if bound.complete else ():
+        if item.star_of is not None:
+            check_item_name(item.star_of, bound.scope, problems)
     return bound
 
 
-def _united(
-    streams: list[StreamItem], relations: list[Relation], problems: Problems
-) -> tuple[list[StreamItem], list[Relation]]:
-    """With one relation in place of the streams of a UNION ALL: what they have in common."""
-    union = [item for item in streams if item.syntax.how == "union"]
-    if not union or streams[0] is union[0]:
-        return streams, relations
-    parts = [streams[0], *union]
-    for place, item in enumerate(parts):
-        if item.stream in (other.stream for other in parts[:place]):
-            problems.add(BindError(
-                "bind.duplicate-name", f'stream "{item.stream.name}" stands twice in UNION ALL', span=item.syntax.span,
-                detail="each of its rows would count twice",
+def check_item_name(name: Name, scope: Scope, problems: Problems) -> None:
+    """A name that must be one of the FROM items."""
+    known = [relation.alias for relation in scope.relations]
+    if name.text.lower() not in {alias.lower() for alias in known}:
+        problems.add(BindError(
+            "bind.unknown-stream", f'there is no FROM item "{name.text}"', span=name.span,
+            hint=suggest(name.text, known, "FROM items"),
+        ))
+
+
+class _FromBinder:
+    """Walks the tree from its leaves up."""
+
+    def __init__(self, catalog: Catalog, failed: frozenset[str], problems: Problems) -> None:
+        self.catalog = catalog
+        self.failed = failed
+        self.problems = problems
+        self.conditions: list[Expression] = []
+        self.complete = True
+        self._labels: set[str] = set()
+
+    def visit(self, tree: FromSyntax) -> list[BoundItem]:
+        """The bound leaves of a subtree."""
+        match tree:
+            case FromItem():
+                self._check_label(tree.label, tree.alias.span if tree.alias else tree.span)
+                item = self._item(tree)
+                self.complete = self.complete and item is not None
+                return [] if item is None else [item]
+            case FromJoin():
+                return self._join(tree, self.visit(tree.left), self.visit(tree.right))
+            case FromUnion():
+                items = [item for part in tree.parts for item in self.visit(part)]
+                return self._union(tree, items)
+
+    def _check_label(self, label: str, span: Span) -> None:
+        if label and label.lower() in self._labels:
+            self.problems.add(BindError(
+                "bind.duplicate-name", f'"{label}" stands twice in FROM', span=span,
+                hint=f"give one of them another name, for example: AS {label}2",
             ))
-    common = common_columns([item.stream for item in parts])
-    every = {column.name.lower() for item in parts for column in item.stream.columns}
-    first = streams[0].relation
-    name = '" and "'.join(item.stream.name for item in parts)
-    apart = frozenset(every - {column.name.lower() for column in common})
-    one = Relation(first.alias, "stream", name, common, first.span, apart)
-    gone = [item.relation for item in union]
-    together = [one if relation is first else relation for relation in relations if relation not in gone]
-    return [replace(item, relation=one) if item in parts else item for item in streams], together
+        self._labels.add(label.lower())
 
+    def _item(self, item: FromItem) -> BoundItem | None:
+        if isinstance(item.source, SelectSyntax):
+            self.problems.not_yet("a subquery in FROM", item.source.span)
+            return None
+        name, key = item.source, item.source.text.lower()
+        if key in self.catalog.streams:
+            return self._stream(item, self.catalog.streams[key])
+        if key in self.catalog.tables:
+            table = self.catalog.tables[key]
+            _check_table(item, table.name, self.problems)
+            return TableItem(Relation(item.label, "table", table.name, table.columns, item.span), item)
+        if key in self.failed:
+            raise RefusedNameError
+        if key in self.catalog.queries:
+            self.problems.not_yet("a query over a query", name.span)
+            return None
+        known = [s.name for s in self.catalog.streams.values()] + [t.name for t in self.catalog.tables.values()]
+        self.problems.add(BindError(
+            "bind.unknown-stream", f'there is no stream or table "{name.text}"', span=name.span,
+            hint=suggest(name.text, known, "streams and tables")
+            or "declare it before its first use: CREATE STREAM ...",
+        ))
+        return None
 
-def _relation(
-    item: FromSyntax, name: Name, catalog: Catalog, failed: frozenset[str], problems: Problems
-) -> tuple[Relation | None, Stream | None]:
-    key = name.text.lower()
-    if key in catalog.streams:
-        stream = catalog.streams[key]
-        columns = stream.columns
+    def _stream(self, item: FromItem, stream: Stream) -> StreamItem:
+        columns = stream.columns if item.model is None else _with_modelled(item.model, stream.columns)
+        relation = Relation(item.label, "stream", stream.name, columns, item.span)
         if item.model is not None:
-            columns = _with_modelled(item.model, columns)
-        return Relation(item.label, "stream", stream.name, columns, item.span), stream
-    if key in catalog.tables:
-        table = catalog.tables[key]
-        return Relation(item.label, "table", table.name, table.columns, item.span), None
-    if key in failed:
-        raise AlreadyToldError
-    if key in catalog.queries:
-        problems.not_yet("a query over a query", name.span)
-        return None, None
-    known = [s.name for s in catalog.streams.values()] + [t.name for t in catalog.tables.values()]
-    problems.add(BindError(
-        "bind.unknown-stream", f'there is no stream or table "{name.text}"', span=name.span,
-        hint=suggest(name.text, known, "streams and tables") or "declare it before its first use: CREATE STREAM ...",
-    ))
-    return None, None
+            check_model(item.model, relation, stream, self.problems)
+        elif item.window is None:
+            self.problems.add(BindError(
+                "bind.missing-window", f'stream "{stream.name}" needs a window', span=item.span,
+                detail="a stream has no end, so a query says which of its rows an answer covers",
+                hint=f"for example: {stream.name} [RANGE 20 MINUTES SLIDE 2 MINUTES]",
+            ))
+        elif isinstance(item.window, RowsWindow):
+            for key in item.window.partition:
+                row_sql(key, Scope((relation,)), "PARTITION BY", self.problems)
+            self.problems.not_yet("a window by ROWS", item.window.span, "for example: [RANGE 20 MINUTES]")
+        return StreamItem(relation, stream, item)
+
+    def _join(self, join: FromJoin, left: list[BoundItem], right: list[BoundItem]) -> list[BoundItem]:
+        on = conjuncts(join.on) if join.on is not None else []
+        if join.kind == "left outer" and not join.natural:
+            return [*left, *self._left_join(join, on, left, right)]
+        self.conditions += on
+        if join.natural or join.kind not in ("comma", "inner"):
+            self.problems.not_yet("this kind of join", join.words, "INNER JOIN and LEFT JOIN are there")
+        elif _streams(left) and _streams(right):
+            self.problems.not_yet("a join of two streams", _streams(right)[0].syntax.span)
+        return [*left, *right]
+
+    def _left_join(
+        self, join: FromJoin, on: list[Expression], left: list[BoundItem], right: list[BoundItem]
+    ) -> list[BoundItem]:
+        """The right side, the table that is joined."""
+        if not _streams(right) and len(right) == 1 and isinstance(right[0], TableItem):
+            return [replace(right[0], left_on=tuple(on))]
+        self.conditions += on
+        if _streams(right) and left and not _streams(left):
+            self.problems.add(BindError(
+                "bind.left-join-of-table",
+                f'a LEFT JOIN cannot keep the rows of table "{left[0].relation.name}"', span=join.words,
+                detail="a row of a table that meets no row of the stream has no time, so it is in no window",
+                hint="write the stream first, or JOIN in place of LEFT JOIN",
+            ))
+        elif _streams(right):
+            self.problems.not_yet("a LEFT JOIN with a stream on its right", join.words)
+        elif right:
+            self.problems.not_yet("a LEFT JOIN with a join on its right", join.words)
+        return right
+
+    def _union(self, union: FromUnion, items: list[BoundItem]) -> list[BoundItem]:
+        """The streams with one relation in place of their own: what they have in common."""
+        if union.alias is not None:
+            self._check_label(union.alias.text, union.alias.span)
+        if any(isinstance(part, FromJoin) for part in union.parts):
+            self.problems.not_yet("a UNION ALL of joins", union.span, "unite the streams first, then join the table")
+            self.complete = False
+            return items
+        for item in items:
+            if isinstance(item, TableItem):
+                self.complete = False
+                self.problems.add(BindError(
+                    "bind.union-of-table", f'table "{item.relation.name}" cannot stand in a UNION ALL',
+                    span=item.syntax.span, detail="UNION ALL unites windowed streams; a table is joined",
+                ))
+        if not self.complete:
+            return items
+        streams = _streams(items)
+        self._check_parts(streams)
+        alias = union.alias.text if union.alias is not None else streams[0].relation.alias
+        relation = _common_relation(alias, streams)
+        return [replace(item, relation=relation) for item in streams]
+
+    def _check_parts(self, streams: list[StreamItem]) -> None:
+        for index, item in enumerate(streams):
+            if item.stream in (other.stream for other in streams[:index]):
+                self.problems.add(BindError(
+                    "bind.duplicate-name", f'stream "{item.stream.name}" stands twice in UNION ALL',
+                    span=item.syntax.span, detail="each of its rows would count twice",
+                ))
+            window = item.syntax.window
+            if window is not None and _length(window) != _length(streams[0].syntax.window):
+                self.problems.not_yet("a UNION ALL of windows of different lengths", window.span, "give them one RANGE")
+
+
+def _streams(items: list[BoundItem]) -> list[StreamItem]:
+    return [item for item in items if isinstance(item, StreamItem)]
+
+
+def _common_relation(alias: str, streams: list[StreamItem]) -> Relation:
+    common = common_columns([item.stream for item in streams])
+    every = {column.name.lower() for item in streams for column in item.stream.columns}
+    name = '" and "'.join(item.stream.name for item in streams)
+    apart = frozenset(every - {column.name.lower() for column in common})
+    return Relation(alias, "stream", name, common, streams[0].relation.span, apart)
 
 
 def _with_modelled(model: ModelSyntax, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     known = {column.name.lower() for column in columns}
-    return (*columns, *(Column(a.text, "DOUBLE") for a in model.attributes if a.text.lower() not in known))
+    names = [attribute.name.text for attribute in model.attributes]
+    return (*columns, *(Column(name, "DOUBLE") for name in names if name.lower() not in known))
 
 
-def _refuse_joins(item: FromSyntax, problems: Problems) -> None:
-    if item.how == "other":
-        problems.not_yet("this kind of join", item.how_span, "INNER JOIN and LEFT JOIN are there")
-
-
-def _check_windows(bound: BoundFrom, problems: Problems) -> None:
-    slides: list[WindowSyntax] = []
-    for item in bound.streams:
-        window, model = item.syntax.window, item.syntax.model
-        if model is not None:
-            _bind_model(model, item, problems)
-        elif window is None:
+def _check_table(item: FromItem, name: str, problems: Problems) -> None:
+    for what, part in (("window", item.window), ("model", item.model)):
+        if part is not None:
             problems.add(BindError(
-                "bind.missing-window", f'stream "{item.stream.name}" needs a window', span=item.syntax.span,
-                detail="a stream has no end, so a query says which of its rows an answer covers",
-                hint=f"for example: {item.stream.name} [RANGE 20 MINUTES SLIDE 2 MINUTES]",
+                f"bind.{what}-on-table", f'table "{name}" has no {what}', span=part.span,
+                detail="a table is read whole, and its rows have no time",
             ))
-        elif window.kind in ("ROWS", "PARTITION BY"):
-            for key in window.partition:
-                row_sql(key, Scope((item.relation,)), "PARTITION BY", problems)
-            problems.not_yet(f"a window by {window.kind}", window.span, "for example: [RANGE 20 MINUTES]")
-        elif window.slide is not None:
-            slides.append(window)
+
+
+def _check_slides(streams: tuple[StreamItem, ...], problems: Problems) -> None:
+    slides = [
+        window for item in streams if isinstance(window := item.syntax.window, RangeWindow) and window.slide is not None
+    ]
     for window in slides[1:]:
         problems.add(BindError(
             "bind.two-slides", "only one window of a query may have SLIDE", span=window.slide_span,
             detail="all windows of a query end at the same instant",
         ))
-    for table in bound.tables:
-        if table.syntax.window is not None:
-            problems.add(BindError(
-                "bind.window-on-table", f'table "{table.relation.name}" has no window', span=table.syntax.window.span,
-                detail="a table is read whole, and its rows have no time",
-            ))
-    for one in bound.streams[1:]:
-        own = one.syntax.window
-        if own is not None and one.syntax.how == "union" and _length(own) != _length(bound.streams[0].syntax.window):
-            problems.not_yet("a UNION ALL of windows of different lengths", own.span, "give them one RANGE")
-    united = any(item.syntax.how == "union" for item in bound.streams)
-    for table in bound.tables:
-        if table.syntax.how == "union" or (table.syntax.how == "first" and united):
-            problems.add(BindError(
-                "bind.union-of-table", f'table "{table.relation.name}" cannot stand in a UNION ALL',
-                span=table.syntax.span, detail="UNION ALL unites windowed streams; a table is joined",
-            ))
-    for left in bound.streams:
-        if left.syntax.how == "left":
-            problems.not_yet("a LEFT JOIN with a stream on its right", left.syntax.how_span)
-    for second in bound.streams[1:]:
-        if second.syntax.how not in ("union", "left", "other"):
-            problems.not_yet("a join of two streams", second.syntax.span)
 
 
-def _length(window: WindowSyntax | None) -> tuple[str, Micros | None] | None:
-    return None if window is None else (window.kind, None if window.range is None else window.range.us)
-
-
-def _bind_model(model: ModelSyntax, item: StreamItem, problems: Problems) -> None:
-    """``t`` is the time since the row's event time; the rest are the row's own columns."""
-    columns = (*item.relation.columns, Column("t", "DOUBLE"))
-    scope = Scope((Relation(item.relation.alias, "stream", item.relation.name, columns, item.relation.span),))
-    for expression in model.expressions:
-        row_sql(expression, scope, "MODEL", problems)
-    for name in model.columns:
-        if item.stream.column(name.text) is None:
-            problems.add(BindError(
-                "bind.unknown-column", f'there is no column "{name.text}" of stream "{item.stream.name}"',
-                span=name.span, hint=suggest(name.text, [c.name for c in item.stream.columns], "columns"),
-            ))
-    problems.not_yet("MODEL", model.span)
+def _length(window: WindowSyntax | None) -> object:
+    """What must be equal of two windows for their rows to be those of one window."""
+    if isinstance(window, RangeWindow):
+        return window.length.us
+    return "now" if isinstance(window, NowWindow) else None

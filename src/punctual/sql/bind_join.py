@@ -1,8 +1,8 @@
 """Joins with static tables: which equalities enrich a row, and in which order.
 
 Every table needs at least one equality between one of its columns and an expression over what is already there (the
-stream, and tables joined before). Tables that the program lists with commas may be reached in another order than
-written; an explicit JOIN keeps its place among those that it depends on.
+stream, and tables joined before). Tables may be reached in another order than written, so a table may stand before
+the stream; a LEFT JOIN waits for what its own condition names.
 """
 
 from __future__ import annotations
@@ -13,71 +13,84 @@ from sqlglot import exp
 
 from punctual.errors import BindError
 from punctual.plan.rows import Join
-from punctual.sql.bind_predicate import conjuncts
+from punctual.sql.bind_from import BoundFrom, TableItem
 from punctual.sql.bind_row import row_sql
-from punctual.sql.expression import Expression, matching
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import FromSyntax
+from punctual.sql.syntax.expression import Expression, matching
 
 
 @dataclass(frozen=True, slots=True)
-class TableItem:
-    """A table in FROM with its syntax."""
+class _Equality:
+    """``column = other``: a way to join the table of the column once the tables of the other side are there."""
 
-    relation: Relation
-    syntax: FromSyntax
+    table: Relation
+    column: str
+    other: Expression
+    needs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A conjunct and the equalities that it can be read as: none, or one for each side that is a table's column."""
+
+    expression: Expression
+    equalities: tuple[_Equality, ...]
+
+    def joins(self, table: Relation, there: set[str]) -> _Equality | None:
+        return next((e for e in self.equalities if e.table == table and e.needs <= there), None)
 
 
 def bind_joins(
-    stream: Relation, tables: list[TableItem], where: list[Expression], scope: Scope, problems: Problems
+    bound: BoundFrom, where: list[Expression], problems: Problems
 ) -> tuple[tuple[Join, ...], list[Expression]]:
     """The joins in an order that works, and the conditions that are left for WHERE."""
-    conditions = list(where)
-    for item in tables:
-        if item.syntax.how != "left" and item.syntax.on is not None:
-            conditions += conjuncts(item.syntax.on)
+    if not bound.as_one:
+        return (), [*where, *bound.conditions]
+    stream, scope = bound.streams[0].relation, bound.scope
+    conditions = [_read(condition, scope) for condition in (*where, *bound.conditions)]
     joins: list[Join] = []
     there = {stream.alias.lower()}
-    waiting = list(tables)
-    while waiting:
-        for item in waiting:
-            left = item.syntax.how == "left"
-            pool = conditions if not left else conjuncts(item.syntax.on) if item.syntax.on is not None else []
-            pairs, rest = _equalities(item.relation, pool, there, scope, problems)
-            if pairs and not (left and rest):
-                break
-        else:
-            break
-        conditions = conditions if left else rest
-        joins.append(Join(item.relation.name, item.relation.alias, "left" if left else "inner", tuple(pairs)))
+    waiting = [
+        (item, None if item.left_on is None else [_read(condition, scope) for condition in item.left_on])
+        for item in bound.tables
+    ]
+    while (ready := _first_ready(waiting, conditions, there)) is not None:
+        index, pairs, rest = ready
+        item, left_on = waiting.pop(index)
+        conditions = rest if left_on is None else conditions
+        on = tuple((row_sql(pair.other, scope, "ON", problems), pair.column) for pair in pairs)
+        joins.append(Join(item.relation.name, item.relation.alias, "inner" if left_on is None else "left", on))
         there.add(item.relation.alias.lower())
-        waiting.remove(item)
-    for item in waiting:
-        _refuse(item, stream, there, scope, problems)
-    return tuple(joins), conditions
+    for item, left_on in waiting:
+        pairs, rest = _equalities(item.relation, left_on or [], there)
+        for condition in rest:
+            row_sql(condition.expression, scope, "ON", problems)
+            what = "a LEFT JOIN on anything but equalities with columns of its table"
+            problems.not_yet(what, condition.expression.span)
+        if not pairs and not rest:
+            problems.add(_no_equality(item, stream))
+    return tuple(joins), [condition.expression for condition in conditions]
 
 
-def _refuse(item: TableItem, stream: Relation, there: set[str], scope: Scope, problems: Problems) -> None:
-    """Say what keeps a table from being joined."""
-    on = conjuncts(item.syntax.on) if item.syntax.on is not None else []
-    if item.syntax.how != "left":
-        problems.add(_no_equality(item, stream))
-        return
-    pairs, rest = _equalities(item.relation, on, there, scope, problems)
-    for condition in rest:
-        row_sql(condition, scope, "ON", problems)
-        problems.not_yet("a LEFT JOIN on anything but equalities with columns of its table", condition.span)
-    if not pairs and not rest:
-        problems.add(_no_equality(item, stream))
+def _first_ready(
+    waiting: list[tuple[TableItem, list[_Condition] | None]], conditions: list[_Condition], there: set[str]
+) -> tuple[int, list[_Equality], list[_Condition]] | None:
+    """The index of the first table that can be joined with what is there, how, and the conditions that are left."""
+    for index, (item, left_on) in enumerate(waiting):
+        pairs, rest = _equalities(item.relation, conditions if left_on is None else left_on, there)
+        if pairs and (left_on is None or not rest):
+            return index, pairs, rest
+    return None
 
 
 def _equalities(
-    table: Relation, conditions: list[Expression], there: set[str], scope: Scope, problems: Problems
-) -> tuple[list[tuple[str, str]], list[Expression]]:
+    table: Relation, conditions: list[_Condition], there: set[str]
+) -> tuple[list[_Equality], list[_Condition]]:
+    """Those that join the table, and the conditions that are left."""
     pairs, rest = [], []
     for condition in conditions:
-        pair = _equality(table, condition, there, scope, problems)
+        pair = condition.joins(table, there)
         if pair is None:
             rest.append(condition)
         else:
@@ -85,40 +98,38 @@ def _equalities(
     return pairs, rest
 
 
-def _equality(
-    table: Relation, condition: Expression, there: set[str], scope: Scope, problems: Problems
-) -> tuple[str, str] | None:
+def _read(condition: Expression, scope: Scope) -> _Condition:
     sides = _sides(condition)
-    if sides is None:
-        return None
-    for mine, other in (sides, sides[::-1]):
+    equalities = []
+    for mine, other in (sides, sides[::-1]) if sides is not None else ():
         if len(mine.columns) != 1 or mine.columns[0].end - mine.columns[0].first != len(mine.tokens):
             continue
-        found = scope.find(mine.columns[0].parts)
-        if len(found) != 1 or found[0].relation != table or found[0].used != len(mine.columns[0].parts):
+        columns = scope.find(mine.columns[0].parts)
+        if len(columns) != 1 or columns[0].used != len(mine.columns[0].parts):
             continue
         used = [scope.find(column.parts) for column in other.columns]
-        if used and all(len(f) == 1 and f[0].relation.alias.lower() in there for f in used):
-            return row_sql(other, scope, "ON", problems), found[0].column.name
-    return None
+        if used and all(len(choices) == 1 for choices in used):
+            needs = frozenset(choices[0].relation.alias.lower() for choices in used)
+            equalities.append(_Equality(columns[0].relation, columns[0].column.name, other, needs))
+    return _Condition(condition, tuple(equalities))
 
 
 def _sides(condition: Expression) -> tuple[Expression, Expression] | None:
     """Both sides of ``a = b``."""
     if not isinstance(condition.tree, exp.EQ):
         return None
-    places, index, cases = [], 0, 0
+    equals, index, cases = [], 0, 0
     while index < len(condition.tokens):
         word = condition.tokens[index].word
         if word in ("(", "["):
             index = matching(condition.tokens, index)
         cases += (word == "CASE") - (word == "END")
         if cases == 0 and word in ("=", "=="):
-            places.append(index)
+            equals.append(index)
         index += 1
-    if len(places) != 1:
+    if len(equals) != 1:
         return None
-    return condition.part(0, places[0]), condition.part(places[0] + 1, len(condition.tokens))
+    return condition.part(0, equals[0]), condition.part(equals[0] + 1, len(condition.tokens))
 
 
 def _no_equality(item: TableItem, stream: Relation) -> BindError:

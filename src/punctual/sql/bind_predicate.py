@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from punctual.plan.rows import Comparison, Condition, Constant, Operator, Predicate
 from punctual.sql.bind_row import row_pieces
-from punctual.sql.expression import Expression, matching
 from punctual.sql.pieces import render
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
+from punctual.sql.syntax.expression import Expression, matching
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 OPERATORS: dict[type[exp.Expression], Operator] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import cast
 
 from punctual.errors import BindError, PunctualError
@@ -13,7 +12,16 @@ from punctual.sql.bind_row import row_sql
 from punctual.sql.bound import CreateStream, CreateTable
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.statement import ColumnSyntax, CreateRelationSyntax, Name, SourceSyntax
+from punctual.sql.syntax.statement import (
+    ColumnSyntax,
+    CreateRelationSyntax,
+    FeedSyntax,
+    FilesSyntax,
+    KafkaSyntax,
+    RateSyntax,
+    UncertainSyntax,
+)
+from punctual.sql.syntax.written import Name
 
 EVENT_TIME_EXAMPLE = "for example: ts TIMESTAMP EVENT TIME WATERMARK 5 SECONDS"
 EXTENSIONS: dict[str, Format] = {
@@ -73,20 +81,21 @@ def _columns(syntax: CreateRelationSyntax, problems: Problems) -> tuple[Column, 
         text = row_sql(column.derived, scope, "AS", problems) if column.derived else None
         columns.append(Column(column.name.text, column.type, text))
         if column.uncertain is not None:
-            _check_uncertain(column, every, problems)
+            _check_uncertain(column.uncertain, scope, every, problems)
     return tuple(columns)
 
 
-def _check_uncertain(column: ColumnSyntax, known: list[str], problems: Problems) -> None:
-    assert column.uncertain is not None
+def _check_uncertain(uncertain: UncertainSyntax, scope: Scope, known: list[str], problems: Problems) -> None:
     names = {name.lower() for name in known}
-    for name in column.uncertain.columns:
+    for name in uncertain.columns:
         if name.text.lower() not in names:
             problems.add(BindError(
                 "bind.unknown-column", f'there is no column "{name.text}"', span=name.span,
                 hint=suggest(name.text, known, "columns"),
             ))
-    problems.not_yet(f"an uncertain attribute (~ {column.uncertain.kind})", column.uncertain.span)
+    if uncertain.condition is not None:
+        row_sql(uncertain.condition, scope, "IF", problems)
+    problems.not_yet(f"an uncertain attribute (~ {uncertain.kind})", uncertain.span)
 
 
 def _refuse_roles(column: ColumnSyntax, problems: Problems) -> None:
@@ -147,20 +156,26 @@ def _check_types(
 
 def _source(syntax: CreateRelationSyntax, base: str, problems: Problems) -> Source | None:
     source = syntax.source
-    if syntax.kind == "table" and source.kind != "FILES":
+    if syntax.kind == "table" and not isinstance(source, FilesSyntax):
         raise BindError(
             "bind.table-source", f"a table is read from FILES, not from {source.kind}", span=source.span
         )
-    if source.kind == "FEED":
-        return FeedSource()
-    if source.kind == "RATE":
-        _check_rate(syntax, problems)
-        return RateSource(source.rows, source.per_us, source.limit)
-    if source.kind == "KAFKA":
-        problems.not_yet("FROM KAFKA", source.span, "FROM FILES and FROM FEED are there")
-        return None
-    assert source.address is not None
-    return FileSource(_path(source.address, base), _format(source), source.options)
+    match source:
+        case FeedSyntax():
+            return FeedSource()
+        case RateSyntax():
+            _check_rate(syntax, problems)
+            return RateSource(source.rows, source.per_us, source.limit)
+        case KafkaSyntax():
+            problems.not_yet("FROM KAFKA", source.span, "FROM FILES and FROM FEED are there")
+            return None
+        case FilesSyntax():
+            return bind_files(source, base)
+
+
+def bind_files(files: FilesSyntax, base: str) -> FileSource:
+    """The files that FROM FILES names; relative paths start from ``base``."""
+    return FileSource(_path(files.path, base), _format(files), files.options)
 
 
 def _check_rate(syntax: CreateRelationSyntax, problems: Problems) -> None:
@@ -177,27 +192,25 @@ def _not_generated(column: ColumnSyntax) -> PunctualError:
     )
 
 
-def _path(address: Name, base: str) -> str:
-    path = address.text
-    if path.startswith("file://"):
-        path = path.removeprefix("file://")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
+def _path(written: Name, base: str) -> str:
+    path = written.text.removeprefix("file://")
+    scheme, address, _ = path.partition("://")
+    if address and scheme[:1].isalpha() and all(letter.isalnum() or letter in "+.-" for letter in scheme):
         raise BindError(
-            "bind.bad-path", f'"{path}" is not a path of a file system', span=address.span,
+            "bind.bad-path", f'"{path}" is not a path of a file system', span=written.span,
             detail="files are read from local or mounted file systems",
         )
     if "\0" in path:
-        raise BindError("bind.bad-path", "a path has no NUL character", span=address.span)
+        raise BindError("bind.bad-path", "a path has no NUL character", span=written.span)
     return os.path.abspath(os.path.join(base, path))
 
 
-def _format(source: SourceSyntax) -> Format:
-    if source.format is not None:
-        return cast(Format, source.format)
-    assert source.address is not None
-    extension = os.path.splitext(source.address.text)[1].lower()
+def _format(files: FilesSyntax) -> Format:
+    if files.format is not None:
+        return cast(Format, files.format)
+    extension = os.path.splitext(files.path.text)[1].lower()
     if extension in EXTENSIONS:
         return EXTENSIONS[extension]
     raise BindError(
-        "bind.missing-format", "FROM FILES needs a format", span=source.span, hint="FORMAT JSON, CSV or PARQUET"
+        "bind.missing-format", "FROM FILES needs a format", span=files.span, hint="FORMAT JSON, CSV or PARQUET"
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from punctual.errors import BindError
-from punctual.sql.expression import ColumnReference, Expression
 from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, render, to_pieces
 from punctual.sql.problems import Problems, not_yet
 from punctual.sql.scope import Scope
+from punctual.sql.syntax.expression import ColumnReference, Expression
 
 PLACES = {
     "WHERE": ("bind.aggregate-in-where", "an aggregate cannot stand in WHERE", "write the condition in HAVING"),

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.errors import BindError
-from punctual.plan.rows import GroupedRows, Join, Key
+from punctual.plan.rows import GroupedRows, Key
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
+from punctual.sql.bind_nested import check_names
 from punctual.sql.bind_predicate import bind_predicate, conjuncts
-from punctual.sql.bind_row import column_names, row_pieces
-from punctual.sql.expression import Expression
-from punctual.sql.function_names import is_aggregate, refuse_calls
+from punctual.sql.bind_row import row_pieces
+from punctual.sql.function_names import is_aggregate
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import ItemSyntax, SelectSyntax
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.select import ItemSyntax, SelectSyntax
 
 
 def bind_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> tuple[GroupedRows, list[Pieces]]:
@@ -28,24 +29,14 @@ def bind_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> tup
 def _filtered(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> GroupedRows:
     """Joins and WHERE."""
     parts = conjuncts(select.where) if select.where is not None else []
-    joins: tuple[Join, ...] = ()
-    if bound.as_one:
-        joins, parts = bind_joins(bound.streams[0].relation, list(bound.tables), parts, bound.scope, problems)
+    joins, parts = bind_joins(bound, parts, problems)
     return GroupedRows(joins, *bind_predicate(parts, bound.scope, problems))
 
 
-def check_names(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
+def check_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:
     """Look up the names of a SELECT that is refused anyway, so that its author sees all that is wrong with it."""
     _filtered(select, bound, problems)
-    aliases = {item.alias.text.lower() for item in select.items if item.alias is not None}
-    later = [select.having, *(item.expression for item in select.order)]
-    for expression in (*(item.expression for item in select.items), *select.groups, *later):
-        for column in expression.columns if expression is not None else ():
-            if expression is not None and not (column.parts[0].lower() in aliases and len(column.parts) == 1):
-                with problems.part():
-                    bound.scope.resolve(column, expression)
-        for error in refuse_calls(expression, column_names(bound.scope)) if expression is not None else ():
-            problems.add(error)
+    check_names(select, bound.scope, problems)
 
 
 def _keys(select: SelectSyntax, scope: Scope, problems: Problems) -> tuple[tuple[Key, ...], list[Pieces]]:

@@ -6,13 +6,15 @@ binds the rest is handed in, so that nothing here knows which kinds there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from punctual.plan.query import Body, Order, Output
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.clauses import Clause
+from punctual.sql.syntax.select import SelectSyntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class BodyBinder(Protocol):
     """Binds one kind of body."""
 
     @property
-    def clauses(self) -> frozenset[str]:
-        """Clauses of its own, besides those that every query may have."""
+    def clauses(self) -> frozenset[type[Clause]]:
+        """The types of its own clauses, besides those that every query may have."""
         ...
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
@@ -40,3 +42,8 @@ class BodyBinder(Protocol):
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         """The body, or None with everything wrong in ``problems``. Names mean nothing where FROM is not complete."""
         ...
+
+
+def binder_of(select: SelectSyntax, bound: BoundFrom, binders: Sequence[BodyBinder]) -> BodyBinder | None:
+    """The first binder that claims a SELECT."""
+    return next((binder for binder in binders if binder.claims(select, bound)), None)

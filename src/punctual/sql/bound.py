@@ -57,10 +57,10 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``query`` is set where ``kind`` is ``query``."""
+    """``query`` is set where ``kind`` is ``query``: the query as it stood where the statement is."""
 
     kind: Literal["query", "sharing", "schedule"]
-    query: str | None
+    query: Query | None
     span: Span
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import FUNCTIONS, canonical
-from punctual.sql.expression import Call, Expression
 from punctual.sql.problems import not_yet
+from punctual.sql.syntax.expression import Call, Expression
 
 NOT_REPEATABLE = frozenset((
     "rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "current_timestamp", "current_date",

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from punctual.errors import Span
-from punctual.sql.expression import OPERATOR_WORDS, ColumnReference, Expression
+from punctual.errors import BindError, Span
+from punctual.sql.syntax.expression import OPERATOR_WORDS, ColumnReference, Expression
 
 CLOSING = (",", ")", "]", ".", "[")
 OPENED = ("(", "[", ".")
+LONGEST_GROWTH = 10_000
+"""By how many pieces an expression may grow beyond what is written: aliases of aliases grow without bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ def to_pieces(
         elif index in columns:
             pieces += replace_column(columns[index])
             index = columns[index].end
+            if len(pieces) > len(expression.tokens) + LONGEST_GROWTH:
+                raise BindError(
+                    "bind.too-long", "this is too long once every alias is replaced by what it stands for",
+                    span=expression.span, detail="an alias that uses another one twice doubles its length",
+                )
         else:
             token = expression.tokens[index]
             text = token.word.lower() if _may_fold(expression, index) else token.text

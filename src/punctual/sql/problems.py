@@ -9,16 +9,22 @@ from contextlib import contextmanager
 from punctual.errors import PlanError, PunctualError, Span
 
 
+class RefusedNameError(Exception):
+    """A name whose own statement was refused: that was reported there, and nothing more can be known of it."""
+
+
 class Problems:
     """Errors found so far."""
 
     def __init__(self) -> None:
         self.errors: list[PunctualError] = []
+        self._known: set[tuple[str, str, Span | None]] = set()
 
     def add(self, error: PunctualError) -> None:
         """Keep an error; the same one at the same place is kept once."""
-        told = {(e.code, e.fact, e.span) for e in self.errors}
-        if (error.code, error.fact, error.span) not in told:
+        known = (error.code, error.fact, error.span)
+        if known not in self._known:
+            self._known.add(known)
             self.errors.append(error)
 
     def not_yet(self, what: str, span: Span | None, hint: str | None = None) -> None:

@@ -10,27 +10,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from punctual.catalog import Catalog
-from punctual.config import parse_options
-from punctual.errors import BindError, ConfigError, ProgramErrors, PunctualError, Span
+from punctual.config import NOT_YET, parse_options
+from punctual.errors import BindError, ProgramErrors, PunctualError, Span
+from punctual.plan.query import Query
 from punctual.plan.relation import Declared
-from punctual.sql.bind_from import AlreadyToldError
+from punctual.sql.bind_model import check_fit_statement
 from punctual.sql.bind_query import bind_query
-from punctual.sql.bind_relation import bind_relation
+from punctual.sql.bind_relation import bind_files, bind_relation
 from punctual.sql.body_binder import BodyBinder
 from punctual.sql.bound import CreateQuery, CreateStream, CreateTable, DropQuery, Explain, SetOption, Statement
-from punctual.sql.parse_statement import created_name, parse_statement
-from punctual.sql.problems import Problems, suggest
-from punctual.sql.statement import (
-    CreateModelSyntax,
+from punctual.sql.problems import Problems, RefusedNameError, suggest
+from punctual.sql.syntax.parse_statement import created_name, parse_statement
+from punctual.sql.syntax.statement import (
     CreateQuerySyntax,
     CreateRelationSyntax,
-    DropQuerySyntax,
+    CreateSyntax,
+    DropSyntax,
     ExplainSyntax,
-    Name,
+    FitModelSyntax,
+    ReadModelSyntax,
     SetSyntax,
     StatementSyntax,
 )
-from punctual.sql.tokens import split_statements, tokenize
+from punctual.sql.syntax.tokens import split_statements, tokenize
+from punctual.sql.syntax.written import Name
 
 EMPTY = Catalog()
 
@@ -45,14 +48,14 @@ class Program:
 
     @property
     def declarations(self) -> list[Declared]:
-        """The streams and tables that it declares, with the places of their columns."""
-        found = []
+        """The streams and tables that it declares, with the spans of their columns."""
+        declared = []
         for statement in self.statements:
             if isinstance(statement, CreateStream | CreateTable):
                 relation = statement.stream if isinstance(statement, CreateStream) else statement.table
                 spans = tuple(d or c for c, d in zip(statement.column_spans, statement.derived_spans))
-                found.append(Declared(relation, spans, statement.span))
-        return found
+                declared.append(Declared(relation, spans, statement.span))
+        return declared
 
 
 def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: Sequence[BodyBinder]) -> Program:
@@ -72,7 +75,7 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: 
     Raises
     ------
     ProgramErrors
-        Everything that is wrong, in the order of the places.
+        Everything that is wrong, in the order of the spans.
     """
     tokens, broken = tokenize(text)
     binder = _Binder(text, catalog, base, binders)
@@ -116,33 +119,37 @@ class _Binder:
         try:
             with problems.part():
                 bound = self._bind(syntax, problems)
-        except AlreadyToldError:
+        except RefusedNameError:
             problems = Problems()
         self.errors += problems.errors
         if bound is None or problems:
-            if isinstance(syntax, CreateRelationSyntax | CreateModelSyntax | CreateQuerySyntax):
+            if isinstance(syntax, CreateSyntax):
                 self.fail(syntax.name.text)
             return
         self.statements.append(bound)
 
     def _bind(self, syntax: StatementSyntax, problems: Problems) -> Statement | None:
-        if isinstance(syntax, CreateRelationSyntax):
+        if isinstance(syntax, CreateSyntax):
             self._check_new(syntax.name, problems)
-            return self._declare(bind_relation(syntax, self.base, problems))
-        if isinstance(syntax, CreateQuerySyntax):
-            self._check_new(syntax.name, problems)
-            return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, self.binders, problems))
-        if isinstance(syntax, CreateModelSyntax):
-            self._check_new(syntax.name, problems)
-            self._check_model(syntax, problems)
-            return None
-        if isinstance(syntax, SetSyntax):
-            return self._set(syntax)
-        if isinstance(syntax, DropQuerySyntax):
-            name = self._query(syntax.name)
-            self.catalog = self.catalog.without_query(name)
-            return DropQuery(name, syntax.span)
-        return self._explain(syntax)
+        match syntax:
+            case CreateRelationSyntax():
+                return self._declare(bind_relation(syntax, self.base, problems))
+            case CreateQuerySyntax():
+                return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, self.binders, problems))
+            case FitModelSyntax():
+                check_fit_statement(syntax, self.catalog, self.failed, problems)
+                return None
+            case ReadModelSyntax():
+                problems.not_yet("CREATE MODEL", Span(syntax.span.start, syntax.name.span.end))
+                bind_files(syntax.files, self.base)
+                return None
+            case SetSyntax():
+                return self._set(syntax)
+            case DropSyntax():
+                return self._drop(syntax)
+            case ExplainSyntax():
+                query = self._query(syntax.name) if syntax.name is not None else None
+                return Explain(syntax.kind, query, syntax.span)
 
     def _declare(self, bound: CreateStream | CreateTable | CreateQuery | None) -> Statement | None:
         """A name is known from here on only where its statement is right."""
@@ -162,45 +169,33 @@ class _Binder:
                 detail="streams, tables and queries share one name space",
             ))
 
-    def _check_model(self, syntax: CreateModelSyntax, problems: Problems) -> None:
-        key = syntax.stream.text.lower()
-        stream = self.catalog.streams.get(key)
-        if stream is None and key in self.failed:
-            raise AlreadyToldError
-        if stream is None:
-            problems.add(BindError(
-                "bind.unknown-stream", f'there is no stream "{syntax.stream.text}"', span=syntax.stream.span,
-                hint=suggest(syntax.stream.text, [s.name for s in self.catalog.streams.values()], "streams"),
-            ))
-            return
-        for name in (syntax.attribute, *syntax.keys):
-            if stream.column(name.text) is None:
-                problems.add(BindError(
-                    "bind.unknown-column", f'there is no column "{name.text}" of stream "{stream.name}"',
-                    span=name.span, hint=suggest(name.text, [c.name for c in stream.columns], "columns"),
-                ))
-        problems.not_yet("CREATE MODEL", Span(syntax.span.start, syntax.name.span.end))
-
     def _set(self, syntax: SetSyntax) -> SetOption:
         name, value = syntax.name.text.lower(), syntax.value.text
         try:
             parse_options({name: value})
-        except ConfigError as error:
-            span = syntax.name.span if error.code == "config.unknown-option" else syntax.value.span
-            raise ConfigError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
+        except PunctualError as error:
+            wrong_name = error.code == "config.unknown-option" or name in NOT_YET
+            span = syntax.name.span if wrong_name else syntax.value.span
+            raise type(error)(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
         self.catalog = self.catalog.with_option(name, value)
         return SetOption(name, value, syntax.span)
 
-    def _explain(self, syntax: ExplainSyntax) -> Explain:
-        query = self._query(syntax.name) if syntax.name is not None else None
-        return Explain(syntax.kind, query, syntax.span)
+    def _drop(self, syntax: DropSyntax) -> DropQuery:
+        if syntax.kind == "model":
+            # No model is ever declared so far, so a name is that of a refused statement, or unknown.
+            if syntax.name.text.lower() in self.failed:
+                raise RefusedNameError
+            raise BindError("bind.unknown-model", f'there is no model "{syntax.name.text}"', span=syntax.name.span)
+        name = self._query(syntax.name).name
+        self.catalog = self.catalog.without_query(name)
+        return DropQuery(name, syntax.span)
 
-    def _query(self, name: Name) -> str:
+    def _query(self, name: Name) -> Query:
         query = self.catalog.queries.get(name.text.lower())
         if query is not None:
-            return query.name
+            return query
         if name.text.lower() in self.failed:
-            raise AlreadyToldError
+            raise RefusedNameError
         raise BindError(
             "bind.unknown-query", f'there is no query "{name.text}"', span=name.span,
             hint=suggest(name.text, [q.name for q in self.catalog.queries.values()], "queries"),

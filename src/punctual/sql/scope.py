@@ -8,9 +8,9 @@ from typing import Literal
 from punctual.errors import BindError, Span
 from punctual.own_names import joined_column
 from punctual.plan.relation import Column, find_column, quoted
-from punctual.sql.expression import ColumnReference, Expression
 from punctual.sql.pieces import Piece
 from punctual.sql.problems import suggest
+from punctual.sql.syntax.expression import ColumnReference, Expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Order, Output
 from punctual.sql.bind_answer import AnswerBinder, output_name, reference_of
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.bind_rows import bind_rows, check_names
+from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
-from punctual.sql.expression import Expression
 from punctual.sql.function_names import is_aggregate
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import OrderSyntax, SelectSyntax
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.select import OrderSyntax, SelectSyntax
 
 
 def aggregates(select: SelectSyntax) -> bool:
@@ -33,7 +33,7 @@ def bind_aggregates(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     if not bound.complete:
         return None
     if any(item.syntax.model for item in bound.streams):
-        check_names(select, bound, problems)
+        check_rows(select, bound, problems)
         return None
     rows, key_pieces = bind_rows(select, bound, problems)
     binder = AnswerBinder(bound.scope, rows.where, key_pieces, problems)

@@ -23,7 +23,7 @@ from punctual.runtime.backend import QueryTypes, Question, TypeRequest
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.select import SelectSyntax
 
 
 class AggregatesKind(Kind[Aggregates]):

@@ -19,13 +19,14 @@ from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, common_col
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_row import row_sql
-from punctual.sql.bind_rows import bind_rows, check_names
+from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
-from punctual.sql.expression import Expression
-from punctual.sql.parse_query import missing_k
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.statement import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.clauses import StableClause
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.parse_query import missing_k
+from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
 
 VALUES = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
 """What a ranked row is worth, by semantics; a probability otherwise."""
@@ -64,7 +65,7 @@ def bind_ranking(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> 
         problems.add(misread)
         return None
     if not bound.as_one or any(item.syntax.model for item in bound.streams):
-        check_names(select, bound, problems)
+        check_rows(select, bound, problems)
         return None
     return _bind_ranking(select, syntax, bound, problems)
 
@@ -245,10 +246,9 @@ def _items(select: SelectSyntax, problems: Problems) -> list[ItemSyntax]:
 
 def _margin(select: SelectSyntax, semantics: str, problems: Problems) -> float:
     """What STABLE says, as a fraction; 0 without it."""
-    clause = select.clause("STABLE")
+    clause = select.clause(StableClause)
     if clause is None:
         return 0.0
-    assert clause.share is not None
     if not 0 < clause.share <= 1:
         problems.add(BindError(
             "bind.bad-margin", f"a margin is above 0% and at most 100%, not {100 * clause.share:g}%", span=clause.span,

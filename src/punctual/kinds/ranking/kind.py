@@ -25,14 +25,15 @@ from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
-from punctual.sql.statement import SelectSyntax
+from punctual.sql.syntax.clauses import StableClause
+from punctual.sql.syntax.select import SelectSyntax
 
 
 class RankingKind(Kind[Ranking]):
     """Rankings of the rows of a window, all of them from one walk. The tail of the walk gives way."""
 
     body = Ranking
-    clauses = frozenset(("STABLE",))
+    clauses = frozenset((StableClause,))
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
         return ranks(select, bound)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 
 from punctual.errors import BindError, Span
-from punctual.sql.cursor import Cursor
+from punctual.plan.relation import quoted
+from punctual.sql.syntax.cursor import Cursor
 
 SPELLINGS = {
     "BOOLEAN": "BOOLEAN", "TINYINT": "TINYINT", "BYTE": "TINYINT", "SMALLINT": "SMALLINT", "SHORT": "SMALLINT",
@@ -27,7 +28,7 @@ DEEPEST = 20
 
 
 def parse_type(cursor: Cursor, depth: int = 0) -> tuple[str, Span]:
-    """A type and its place.
+    """A type and its span.
 
     Returns
     -------
@@ -77,9 +78,8 @@ def _fields(cursor: Cursor, depth: int) -> str:
     while True:
         name = cursor.name("a field name").text
         cursor.accept(":")
-        plain = name.replace("_", "a").isalnum() and not name[0].isdigit()
-        quoted = name if plain else "`" + name.replace("`", "``") + "`"
-        fields.append(f"{quoted}: {parse_type(cursor, depth + 1)[0]}")
+        plain = not name[0].isdigit() and all(letter == "_" or letter.isalnum() for letter in name)
+        fields.append(f"{name if plain else quoted(name)}: {parse_type(cursor, depth + 1)[0]}")
         if not cursor.accept(","):
             break
     cursor.expect(">")

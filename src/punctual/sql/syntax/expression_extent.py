@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from punctual.config import unit_us
 from punctual.errors import ParseError
-from punctual.sql.cursor import Cursor
-from punctual.sql.expression import OPERATOR_WORDS, Expression, matching, parse_expression
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.expression import OPERATOR_WORDS, Expression, matching, parse_expression
 
 HARD_STOPS = frozenset(("FROM", "GROUP BY", "ORDER BY"))
 CONTINUING = OPERATOR_WORDS - {"FROM", "WHERE", "AS", "ON", "USING", "SELECT", "BY", "ALL", "CASE", "INTERVAL"} | {
@@ -48,10 +48,10 @@ def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset
 
 
 def _closing(cursor: Cursor) -> int:
-    place = matching(tuple(cursor.tokens), cursor.index)
-    if place == len(cursor.tokens):
+    index = matching(tuple(cursor.tokens), cursor.index)
+    if index == len(cursor.tokens):
         raise ParseError("parse.syntax", "this bracket is never closed", span=cursor.peek().span)
-    return place
+    return index
 
 
 def _interval_word(text: str) -> bool:

@@ -1,13 +1,16 @@
-"""A place in a statement's tokens: look ahead, accept, expect, fail with the place underlined."""
+"""An index into a statement's tokens: look ahead, accept, expect, fail with the token underlined."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from punctual.errors import ParseError, Span
-from punctual.sql.statement import Name
-from punctual.sql.tokens import Token
+from punctual.sql.syntax.tokens import Token
+from punctual.sql.syntax.written import Name
+
+DEEPEST = 50
 
 
 class Cursor:
@@ -17,12 +20,13 @@ class Cursor:
         self.source = source
         self.tokens = tokens
         self.index = 0
+        self._depth = 0
         last = tokens[-1].end if tokens else len(source)
         self._end = Token("end", "", "", last, last)
 
     def peek(self, ahead: int = 0) -> Token:
-        place = self.index + ahead
-        return self.tokens[place] if 0 <= place < len(self.tokens) else self._end
+        index = self.index + ahead
+        return self.tokens[index] if 0 <= index < len(self.tokens) else self._end
 
     @property
     def done(self) -> bool:
@@ -83,14 +87,23 @@ class Cursor:
         self.index += 1
         return word
 
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Around what may contain itself; too deep is refused, because parsers recurse."""
+        if self._depth == DEEPEST:
+            raise ParseError("parse.syntax", f"queries are more than {DEEPEST} deep", span=self.peek().span)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
     def since(self, first: int) -> Span:
-        """The place from the token at ``first`` to the last one that was read."""
+        """The span from the token at ``first`` to the last one that was read."""
         start = self.tokens[first].start if first < len(self.tokens) else self._end.start
         return Span(start, max(start, self.peek(-1).end if self.index > first else start))
 
     def wrong(self, expected: str, hint: str | None = None) -> ParseError:
         """What was expected here, and what stands here instead."""
         token = self.peek()
-        found = "the statement ends" if token.kind == "end" else f'there is "{token.text}"'
+        here = "the statement ends" if token.kind == "end" else f'there is "{token.text}"'
         span = Span(max(token.start - 1, 0), token.start) if token.kind == "end" else token.span
-        return ParseError("parse.syntax", f"expected {expected}, but {found}", span=span, hint=hint)
+        return ParseError("parse.syntax", f"expected {expected}, but {here}", span=span, hint=hint)

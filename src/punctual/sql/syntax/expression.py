@@ -21,7 +21,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as RawToken
 
 from punctual.errors import ParseError, PlanError, Span
-from punctual.sql.tokens import SPARK, Token, tokenize
+from punctual.sql.syntax.tokens import SPARK, Token, tokenize
 
 OPERATOR_WORDS = frozenset((
     "AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "IS", "DIV", "CASE", "WHEN", "THEN",
@@ -40,9 +40,13 @@ UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "date_add", 
 
 
 class _ExpressionParser(SparkParser):
-    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged."""
+    """Spark's grammar, every function left as it is: no argument is dropped, counted or rearranged.
+
+    IF without brackets is an error, not a command of some other system, about which sqlglot would write to the log.
+    """
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+    NO_PAREN_IF_COMMANDS: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class ColumnReference:
 class Call:
     """A function call: tokens ``first`` up to ``end``, suffixes such as FILTER included.
 
-    ``arguments`` and ``where`` (of FILTER) are token ranges. ``window`` is the place of OVER or WITHIN GROUP.
+    ``arguments`` and ``where`` (of FILTER) are token ranges. ``window`` is the span of OVER or WITHIN GROUP.
     """
 
     name: str
@@ -117,15 +121,15 @@ def parse_expression(source: str, tokens: tuple[Token, ...]) -> Expression:
     calls = tuple(_calls(tokens))
     for call in calls:
         if any(first == end for first, end in call.arguments):
-            place = Span(tokens[call.first].start, tokens[call.end - 1].end)
-            raise ParseError("parse.syntax", "an argument is missing", span=place)
+            span = Span(tokens[call.first].start, tokens[call.end - 1].end)
+            raise ParseError("parse.syntax", "an argument is missing", span=span)
     units = {c.arguments[0] for c in calls if c.name in UNIT_FIRST and len(c.arguments) == 3}
     columns = []
     for column in tree.find_all(exp.Column):
-        places = [by_start.get(part.meta.get("start", -1)) for part in column.parts]
-        found = [place for place in places if place is not None]
-        if found and not isinstance(column.this, exp.Star):
-            first, end = min(found), max(found) + 1
+        starts = [part.meta.get("start", -1) for part in column.parts]
+        indices = [by_start[start] for start in starts if start in by_start]
+        if indices and not isinstance(column.this, exp.Star):
+            first, end = min(indices), max(indices) + 1
             if (first, end) not in units:
                 columns.append(ColumnReference(tuple(part.name for part in column.parts), first, end))
     columns.sort(key=lambda column: column.first)
@@ -186,15 +190,15 @@ def _refuse_what_cannot_be_read(tokens: tuple[Token, ...]) -> None:
 def _tree(source: str, tokens: tuple[Token, ...]) -> exp.Expression:
     raw = _for_sqlglot(tokens)
     try:
-        found = _ExpressionParser(dialect=SPARK).parse_into(exp.Condition, raw, source)
+        trees = _ExpressionParser(dialect=SPARK).parse_into(exp.Condition, raw, source)
     except SqlglotError as error:
         raise _located(error, tokens) from None
     except (AnySqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError, RecursionError):
         # sqlglot builds some calls eagerly and trips over arguments that it did not expect.
         raise _unreadable(tokens) from None
-    if len(found) != 1 or not isinstance(found[0], exp.Expression):
+    if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise _unreadable(tokens)
-    return found[0]
+    return trees[0]
 
 
 def _for_sqlglot(tokens: tuple[Token, ...]) -> list[RawToken]:
@@ -222,9 +226,9 @@ def _for_sqlglot(tokens: tuple[Token, ...]) -> list[RawToken]:
 
 def _located(error: SqlglotError, tokens: tuple[Token, ...]) -> ParseError:
     first = error.errors[0] if error.errors else {}
-    place = (first.get("line"), first.get("col"))
+    line_and_column = (first.get("line"), first.get("col"))
     for token in tokens:
-        if any((raw.line, raw.col) == place for raw in token.raw):
+        if any((raw.line, raw.col) == line_and_column for raw in token.raw):
             return ParseError("parse.syntax", f'"{token.text}" does not fit here', span=token.span)
     return _unreadable(tokens)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.errors import ParseError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.expression import Expression
-from punctual.sql.expression_extent import take_expression
-from punctual.sql.parse_clause import CLAUSES, parse_clause
-from punctual.sql.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
-from punctual.sql.parse_relation import whole_number
-from punctual.sql.statement import ClauseSyntax, CreateQuerySyntax, ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.clauses import Clause
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.parse_clause import CLAUSES, parse_clause
+from punctual.sql.syntax.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
+from punctual.sql.syntax.parse_number import signed_number, whole_number
+from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
+from punctual.sql.syntax.statement import CreateQuerySyntax
 
 SEMANTICS = ("PK", "U_TOPK", "U_KRANKS", "PT", "GLOBAL", "EXPECTED_RANK", "PRF", "PRFE")
 PARAMETERS = {"PT": 1, "PRFE": 1, "PRF": 10**6}
@@ -43,7 +45,7 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
     if not cursor.at("FROM") and top is None and cursor.tokens[first + 1].word == "TOP":
         raise missing_k(cursor.tokens[first + 1].span)
     cursor.expect("FROM")
-    select = SelectSyntax(tuple(items), parse_from(cursor, parse_select), Span(0, 0), distinct, top)
+    select = SelectSyntax(tuple(items), parse_from(cursor, parse_select), cursor.since(first), distinct, top)
     select = _rest(cursor, select)
     return replace(select, span=cursor.since(first))
 
@@ -58,7 +60,7 @@ def missing_k(span: Span) -> ParseError:
 
 def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
     seen: set[str] = set()
-    clauses: tuple[ClauseSyntax, ...] = ()
+    clauses: tuple[Clause, ...] = ()
     while not cursor.done and not cursor.at(")"):
         first = cursor.index
         word = cursor.peek().word
@@ -84,7 +86,8 @@ def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
         else:
             cursor.expect("ALL")
             union_span = cursor.since(first)
-            select = replace(select, union=parse_select(cursor), union_span=union_span)
+            with cursor.nested():
+                select = replace(select, union=parse_select(cursor), union_span=union_span)
     return replace(select, clauses=clauses)
 
 
@@ -93,9 +96,9 @@ def _item(cursor: Cursor) -> ItemSyntax:
     if cursor.accept("*"):
         return ItemSyntax(None, None, cursor.since(first))
     if cursor.peek(1).word == "." and cursor.peek(2).word == "*":
-        cursor.name("a FROM item")
-        cursor.index += 2
-        return ItemSyntax(None, None, cursor.since(first))
+        star_of = cursor.name("a FROM item")
+        cursor.expect(".", "*")
+        return ItemSyntax(None, None, cursor.since(first), star_of)
     expression = take_expression(cursor, "an expression", frozenset(("AS",)))
     alias = None
     if cursor.accept("AS") or (cursor.peek().kind in ("word", "quoted") and not cursor.at("FROM")):
@@ -104,10 +107,10 @@ def _item(cursor: Cursor) -> ItemSyntax:
 
 
 def _expressions(cursor: Cursor) -> list[Expression]:
-    found = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
+    expressions = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
     while cursor.accept(","):
-        found.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
-    return found
+        expressions.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
+    return expressions
 
 
 def _order(cursor: Cursor) -> list[OrderSyntax]:
@@ -138,9 +141,9 @@ def _top(cursor: Cursor) -> TopSyntax:
         if semantics in PARAMETERS:
             cursor.expect("(")
             opened = cursor.index
-            parameters.append(_signed(cursor))
+            parameters.append(signed_number(cursor, "a number"))
             while len(parameters) < PARAMETERS[semantics] and cursor.accept(","):
-                parameters.append(_signed(cursor))
+                parameters.append(signed_number(cursor, "a number"))
             numbers = cursor.since(opened)
             cursor.expect(")")
         elif cursor.at("("):
@@ -151,8 +154,3 @@ def _top(cursor: Cursor) -> TopSyntax:
     streams = cursor.accept("STREAMS")
     exclusive = streams and cursor.accept("EXCLUSIVE")
     return TopSyntax(k, semantics, tuple(parameters), streams, exclusive, span, numbers)
-
-
-def _signed(cursor: Cursor) -> float:
-    sign = -1.0 if cursor.accept("-") else 1.0
-    return sign * cursor.plain_number("a number")

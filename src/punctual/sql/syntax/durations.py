@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from punctual.clock import SECOND, Micros
 from punctual.config import LONGEST_US, unit_us
 from punctual.errors import BindError, Span
-from punctual.sql.cursor import Cursor
-from punctual.sql.statement import Duration
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.written import Duration
 
 UNFIXED = ("MONTH", "MONTHS", "YEAR", "YEARS", "QUARTER", "QUARTERS")
 FOR_EXAMPLE = "for example: 500 MILLISECONDS, 90 SECONDS, 20 MINUTES, 1 DAY, 2 WEEKS"
@@ -40,7 +39,7 @@ def parse_duration(cursor: Cursor, *, bare_seconds: bool = False, zero: bool = F
     else:
         raise cursor.wrong("a unit of time", hint=FOR_EXAMPLE)
     span = cursor.since(first)
-    if not re.fullmatch(r"\d{1,18}(\.\d{0,18})?|\.\d{1,18}", number.text):
+    if not _is_plain(number.text):
         raise _bad(span, f'"{number.text}" is not a plain number', FOR_EXAMPLE)
     exact = Fraction(number.text) * size
     if negative or (exact == 0 and not zero):
@@ -50,6 +49,13 @@ def parse_duration(cursor: Cursor, *, bare_seconds: bool = False, zero: bool = F
     if exact > LONGEST_US:
         raise _bad(span, "this duration is too long", FOR_EXAMPLE)
     return Duration(int(exact), span)
+
+
+def _is_plain(number: str) -> bool:
+    """Whether it is made of digits and at most one point: no exponent, no suffix for a type, not too long."""
+    whole, _, fraction = number.partition(".")
+    digits = whole + fraction
+    return digits.isascii() and digits.isdecimal() and len(whole) <= 18 and len(fraction) <= 18
 
 
 def _bad(span: Span, fact: str, hint: str) -> BindError:

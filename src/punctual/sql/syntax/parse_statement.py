@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from punctual.errors import ParseError, Span
 from punctual.own_names import is_printable
-from punctual.sql.cursor import Cursor
-from punctual.sql.parse_from import reject_leftover
-from punctual.sql.parse_query import parse_create_query
-from punctual.sql.parse_relation import parse_create_model, parse_create_relation
-from punctual.sql.statement import DropQuerySyntax, ExplainSyntax, Name, SetSyntax, StatementSyntax
-from punctual.sql.tokens import Token
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.parse_from import reject_leftover
+from punctual.sql.syntax.parse_model import parse_create_model
+from punctual.sql.syntax.parse_query import parse_create_query
+from punctual.sql.syntax.parse_relation import parse_create_relation
+from punctual.sql.syntax.statement import CreateSyntax, DropSyntax, ExplainSyntax, SetSyntax, StatementSyntax
+from punctual.sql.syntax.tokens import Token
+from punctual.sql.syntax.written import Name
 
 KINDS = ("STREAM", "TABLE", "MODEL", "QUERY")
+DROPPED = ("QUERY", "MODEL")
 
 
 def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
@@ -27,8 +32,8 @@ def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
     if word == "CREATE":
         statement = _create(cursor)
     elif word == "DROP":
-        cursor.expect("QUERY")
-        statement = DropQuerySyntax(cursor.name("the name of a query"), cursor.since(0))
+        kind: Literal["query", "model"] = "model" if cursor.choice(DROPPED, "QUERY or MODEL") == "MODEL" else "query"
+        statement = DropSyntax(kind, cursor.name(f"the name of a {kind}"), cursor.since(0))
     elif word == "SET":
         statement = _set(cursor)
     else:
@@ -45,7 +50,7 @@ def created_name(tokens: tuple[Token, ...]) -> str | None:
     return None
 
 
-def _create(cursor: Cursor) -> StatementSyntax:
+def _create(cursor: Cursor) -> CreateSyntax:
     kind = cursor.choice(KINDS, "STREAM, TABLE, MODEL or QUERY")
     if kind == "QUERY":
         return parse_create_query(cursor)

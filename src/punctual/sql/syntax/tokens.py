@@ -1,4 +1,4 @@
-"""Program text to tokens with their places, cut into statements at ``;``.
+"""Program text to tokens with their spans, cut into statements at ``;``.
 
 Model
 -----
@@ -69,16 +69,16 @@ def tokenize(text: str) -> tuple[tuple[Token, ...], ParseError | None]:
     try:
         return _tokens(text, text), None
     except TokenError as error:
-        place = _broken_at(text, error)
-        opened = "comment" if text.startswith("/*", place) else "quote"
+        offset = _broken_at(text, error)
+        opened = "comment" if text.startswith("/*", offset) else "quote"
         problem = ParseError(
             "parse.syntax",
             f"this {opened} never ends",
-            span=Span(place, place + 1),
-            hint=f"close it with {'*/' if opened == 'comment' else text[place:place + 1]}",
+            span=Span(offset, offset + 1),
+            hint=f"close it with {'*/' if opened == 'comment' else text[offset:offset + 1]}",
         )
     try:
-        return _tokens(text[:place], text), problem
+        return _tokens(text[:offset], text), problem
     except TokenError:
         return (), problem
 
@@ -97,16 +97,16 @@ def split_statements(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
 
 def _tokens(part: str, text: str) -> tuple[Token, ...]:
     tokenizer: AnyTokenizer = _Tokenizer(dialect=SPARK)
-    found: list[Token] = []
+    tokens: list[Token] = []
     group: list[RawToken] = []
     for raw in tokenizer.tokenize(part):
         if group and not (raw.start == group[0].start or _continues_string(group[-1], raw)):
-            found.append(_token(group, text))
+            tokens.append(_token(group, text))
             group = []
         group.append(raw)
     if group:
-        found.append(_token(group, text))
-    return tuple(found)
+        tokens.append(_token(group, text))
+    return tuple(tokens)
 
 
 def _continues_string(before: RawToken, raw: RawToken) -> bool:
@@ -131,7 +131,8 @@ def _token(group: list[RawToken], text: str) -> Token:
 
 
 def _broken_at(text: str, error: TokenError) -> int:
-    place = re.search(r"from \d+:(\d+)", str(error.__cause__))
-    if place is not None:
-        return min(int(place[1]), len(text))
+    """The offset of what never ends; sqlglot says it only in its message."""
+    said = re.search(r"from \d+:(\d+)", str(error.__cause__))
+    if said is not None:
+        return min(int(said[1]), len(text))
     return max(text.rfind("/*"), 0)

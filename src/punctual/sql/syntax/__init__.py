@@ -1,0 +1,1 @@
+"""From text to the syntax tree: tokens, expressions, parsers, and the values that they make."""

@@ -1,0 +1,100 @@
+"""CREATE STREAM and CREATE TABLE: columns with their roles, and where rows come from."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from punctual.errors import ParseError, Span
+from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.durations import parse_duration
+from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.parse_number import whole_number
+from punctual.sql.syntax.parse_source import parse_source
+from punctual.sql.syntax.parse_type import parse_type
+from punctual.sql.syntax.statement import (
+    ColumnSyntax,
+    CreateRelationSyntax,
+    GivenDistribution,
+    MissingValue,
+    UncertainSyntax,
+)
+from punctual.sql.syntax.written import Duration, Name
+
+GIVEN = ("NORMAL", "UNIFORM", "DISCRETE")
+MISSING = ("EMPIRICAL", "INTERPOLATED", "NEAREST")
+ENDS_CONDITION = frozenset(("AS", "KEY", "PROBABILITY", "RULE", "EVENT", "WATERMARK"))
+
+
+def parse_create_relation(cursor: Cursor, kind: Literal["stream", "table"]) -> CreateRelationSyntax:
+    """After CREATE STREAM or CREATE TABLE."""
+    name = cursor.name(f"the name of the {kind}")
+    cursor.expect("(")
+    columns = [_column(cursor)]
+    while cursor.accept(","):
+        columns.append(_column(cursor))
+    if not cursor.at(")"):
+        raise cursor.wrong('"," or ")" after the column')
+    cursor.expect(")")
+    cursor.expect("FROM")
+    source = parse_source(cursor)
+    return CreateRelationSyntax(kind, name, tuple(columns), source, cursor.since(0))
+
+
+def _column(cursor: Cursor) -> ColumnSyntax:
+    name = cursor.name("a column name")
+    type_text, type_span = parse_type(cursor)
+    roles: dict[str, Span] = {}
+    watermark: Duration | None = None
+    derived: Expression | None = None
+    uncertain: UncertainSyntax | None = None
+    while not cursor.at(",") and not cursor.at(")"):
+        first = cursor.index
+        if cursor.accept("EVENT", "TIME"):
+            role = "EVENT TIME"
+        elif cursor.accept("WATERMARK"):
+            role, watermark = "WATERMARK", parse_duration(cursor, zero=True)
+        elif cursor.accept("AS"):
+            role = "AS"
+            cursor.expect("(")
+            derived = take_expression(cursor, "an expression")
+            cursor.expect(")")
+        elif cursor.accept("~"):
+            role, uncertain = "~", _uncertain(cursor, first)
+        else:
+            role = cursor.choice(("KEY", "PROBABILITY", "RULE"), "a column's role, \",\" or \")\"")
+        if role in roles:
+            raise ParseError(
+                "parse.duplicate-clause", f'{role} is there twice for column "{name.text}"', span=cursor.since(first)
+            )
+        roles[role] = cursor.since(first)
+    return ColumnSyntax(name, type_text, type_span, tuple(roles.items()), watermark, derived, uncertain)
+
+
+def _uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
+    kind = cursor.choice(GIVEN + MISSING, "a distribution")
+    if kind in GIVEN:
+        cursor.expect("(")
+        one = cursor.name("a column")
+        cursor.expect(",")
+        other = cursor.name("a column")
+        cursor.expect(")")
+        given = cast(Literal["NORMAL", "UNIFORM", "DISCRETE"], kind)
+        return GivenDistribution(given, (one, other), cursor.since(first))
+    neighbours = whole_number(cursor, "a number of neighbours") if kind == "NEAREST" else None
+    cursor.expect("BY")
+    columns = _names(cursor)
+    within = parse_duration(cursor) if kind == "INTERPOLATED" and cursor.accept("WITHIN") else None
+    condition = take_expression(cursor, "a condition", ENDS_CONDITION) if cursor.accept("IF") else None
+    missing = cast(Literal["EMPIRICAL", "INTERPOLATED", "NEAREST"], kind)
+    return MissingValue(missing, columns, cursor.since(first), neighbours, within, condition)
+
+
+def _names(cursor: Cursor) -> tuple[Name, ...]:
+    if not cursor.accept("("):
+        return (cursor.name("a column"),)
+    names = [cursor.name("a column")]
+    while cursor.accept(","):
+        names.append(cursor.name("a column"))
+    cursor.expect(")")
+    return tuple(names)
