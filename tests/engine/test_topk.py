@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine import holders
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
+from punctual.engine.held import holders
 from punctual.engine.status import read_dead
 from tests.inprocess.backend import InProcess
 from tests.oracles import worlds

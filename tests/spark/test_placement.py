@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from punctual.engine import engine as engines
-from punctual.engine import holders
 from punctual.engine.engine import Engine
+from punctual.engine.held import holders
 from tests.spark.command import lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

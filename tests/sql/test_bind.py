@@ -158,7 +158,7 @@ def test_names_in_having_and_order_follow_spark() -> None:
     ("FROM lanes, speed [NOW] WHERE lanes.id = lane", [("lanes", "lanes", "inner", (("`lane`", "id"),))], ()),
     ("FROM lanes AS l JOIN speed [NOW] AS c ON l.id = c.lane", [("lanes", "l", "inner", (("`lane`", "id"),))], ()),
     ("FROM lanes AS l LEFT JOIN cities AS c ON l.city = c.city JOIN speed [NOW] ON id = lane AND country <> name",
-     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "left", (("`l.city`", "city"),))],
+     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "left", (("`l\x1f.city`", "city"),))],
      ("`c.country` <> `l.name`",)),
     (f"{FROM} JOIN (lanes JOIN cities ON lanes.city = cities.city) ON id = lane",
      [("lanes", "lanes", "inner", (("`lane`", "id"),)), ("cities", "cities", "inner", (("`lanes.city`", "city"),))],

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
-from punctual.engine.answering import AnsweredPass, Answering
-from punctual.engine.batch_products import Reduced
-from punctual.engine.delivery import Delivery
-from punctual.engine.failing_clause import reason_to_stop
-from punctual.engine.held_batches import Applied, HeldBatches
-from punctual.engine.ingest import BatchResult, Ingest, Snapshot
+from punctual.engine.answers.answering import AnsweredPass, Answering
+from punctual.engine.answers.delivery import Delivery
+from punctual.engine.answers.kind_memories import KindMemories
+from punctual.engine.answers.last_answers import in_order
+from punctual.engine.batch.batch_products import Reduced
+from punctual.engine.batch.failing_clause import reason_to_stop
+from punctual.engine.batch.ingest import BatchResult, Ingest, Snapshot
+from punctual.engine.batch.progress import BatchRecord, Progress, added_letters, committed, end_of_input
+from punctual.engine.batch.slice_arrivals import SliceArrivals, paced
+from punctual.engine.held.held_batches import Applied, HeldBatches
 from punctual.engine.journal import Journal
-from punctual.engine.kind_memories import KindMemories
-from punctual.engine.last_answers import in_order
-from punctual.engine.programs import Change, Programs
-from punctual.engine.progress import BatchRecord, Progress, added_letters, committed, end_of_input
-from punctual.engine.running_program import RunningProgram
-from punctual.engine.slice_arrivals import SliceArrivals, paced
-from punctual.engine.tables import Tables
+from punctual.engine.program.programs import Change, Programs
+from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.program.tables import Tables
 from punctual.kinds.job import Job
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed

@@ -22,7 +22,7 @@ from punctual.config import Options, parse_options
 from punctual.engine.core import Core
 from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop
-from punctual.engine.programs import Change
+from punctual.engine.program.programs import Change
 from punctual.engine.status import read_status
 from punctual.errors import BindError, FeedError, ProgramErrors
 from punctual.kinds.program import compile_program, typecheck

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.engine.answering import AnsweredPass
+from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.batch.failing_clause import reason_to_stop
+from punctual.engine.batch.ingest import BatchResult
 from punctual.engine.core import Committed, Core
 from punctual.engine.crew import Crew, Done
-from punctual.engine.failing_clause import reason_to_stop
-from punctual.engine.held_batches import Applied
-from punctual.engine.ingest import BatchResult
-from punctual.engine.programs import Change
-from punctual.engine.running_program import RunningProgram
+from punctual.engine.held.held_batches import Applied
+from punctual.engine.program.programs import Change
+from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import PunctualError, RunError
 from punctual.schedule.events import (
     Answer,

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from punctual.clock import SECOND, iso
-from punctual.engine.cadences import Cadences
+from punctual.engine.batch.progress import BatchRecord, added_letters, committed
 from punctual.engine.journal import Journal
-from punctual.engine.program_state import ProgramState
-from punctual.engine.progress import BatchRecord, added_letters, committed
+from punctual.engine.program.cadences import Cadences
+from punctual.engine.program.program_state import ProgramState
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
 from punctual.schedule.due import BEGINNING

@@ -18,8 +18,8 @@ from typing import Protocol
 
 from punctual.clock import Micros
 from punctual.config import CadenceMethod, Options
+from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.journal import Journal
-from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query

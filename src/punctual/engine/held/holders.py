@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from punctual.clock import Micros
-from punctual.engine.late_rows import LateRows
-from punctual.engine.progress import Progress, joint
-from punctual.engine.remote_panes import RemotePanes, assemble
-from punctual.engine.running_program import RunningProgram, same_meaning
+from punctual.engine.batch.progress import Progress, joint
+from punctual.engine.held.late_rows import LateRows
+from punctual.engine.held.remote_panes import RemotePanes, assemble
+from punctual.engine.program.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kinds.job import Job
 from punctual.plan.functions import SYNOPSES

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from punctual.catalog import Catalog
 from punctual.clock import Micros
-from punctual.engine.cadences import Timing
+from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.fingerprint import fingerprint

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from punctual.engine.isolate import reason
+from punctual.engine.batch.isolate import reason
 from punctual.errors import FeedError
 from punctual.plan.relation import Table
 from punctual.ports.feeds.listing import absolute, list_files

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.engine.batch_products import Reduced, gather, letter
-from punctual.engine.failing_clause import explain_stop, first_failing, row_pieces
-from punctual.engine.isolate import Culprits, find, reason
-from punctual.engine.progress import Progress
-from punctual.engine.running_program import RunningProgram
+from punctual.engine.batch.batch_products import Reduced, gather, letter
+from punctual.engine.batch.failing_clause import explain_stop, first_failing, row_pieces
+from punctual.engine.batch.isolate import Culprits, find, reason
+from punctual.engine.batch.progress import Progress
+from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import RunError
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query

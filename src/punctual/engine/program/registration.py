@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from punctual.engine.program_state import ProgramState, QueryState
-from punctual.engine.progress import Progress, joint
-from punctual.engine.running_program import RunningProgram, query_key
-from punctual.engine.unit_history import continued, covered_from
+from punctual.engine.batch.progress import Progress, joint
+from punctual.engine.program.program_state import ProgramState, QueryState
+from punctual.engine.program.running_program import RunningProgram, query_key
+from punctual.engine.program.unit_history import continued, covered_from
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from punctual.catalog import Catalog
 from punctual.clock import Micros
 from punctual.config import Options
-from punctual.engine.cadences import Cadences, PlansOf, Timing, own_bounds
+from punctual.engine.batch.progress import Progress
 from punctual.engine.journal import Journal
-from punctual.engine.program_state import ProgramState
-from punctual.engine.progress import Progress
-from punctual.engine.registration import registered
-from punctual.engine.running_program import RunningProgram, plan_program, query_key
-from punctual.engine.tables import Tables
+from punctual.engine.program.cadences import Cadences, PlansOf, Timing, own_bounds
+from punctual.engine.program.program_state import ProgramState
+from punctual.engine.program.registration import registered
+from punctual.engine.program.running_program import RunningProgram, plan_program, query_key
+from punctual.engine.program.tables import Tables
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period, Query

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from punctual.clock import Clock
 from punctual.config import Options
-from punctual.engine.batch_job import BatchJob, Slices
-from punctual.engine.batch_products import Reduced, letter
-from punctual.engine.progress import BatchPlan, Progress
-from punctual.engine.running_program import RunningProgram
-from punctual.engine.tables import Tables
+from punctual.engine.batch.batch_job import BatchJob, Slices
+from punctual.engine.batch.batch_products import Reduced, letter
+from punctual.engine.batch.progress import BatchPlan, Progress
+from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.program.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
 from punctual.ports.feeds.feed import Backlog, Feed
