@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from punctual.own_names import FOUND, joined
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
@@ -76,7 +77,7 @@ class InProcess:
 
     def _view(self, join: Join, table: pa.Table) -> str:
         name = f"_table_{join.alias}"
-        columns = [*(f"{join.alias}.{column}" for column in table.column_names), f"{join.alias}."]
+        columns = [joined(join.alias, column) for column in (*table.column_names, FOUND)]
         flag = pa.array(np.ones(table.num_rows, bool))
         self._duck.register(name, pa.Table.from_arrays([*table.columns, flag], names=columns))
         return name
@@ -90,7 +91,7 @@ class InProcess:
         replies = []
         for question in questions:
             self._duck.register("_question", pa.table(dict(question.columns)))
-            columns = ", ".join(f"{duck_text(f'({text})')} AS c{n}" for n, text in enumerate(question.expressions))
+            columns = ", ".join(f"{duck_text(f'({one.sql})')} AS c{n}" for n, one in enumerate(question.expressions))
             table = self._duck.sql(f"SELECT {columns} FROM _question").to_arrow_table()
             replies.append(
                 [table.column(n).combine_chunks().cast(t) for n, t in enumerate(question.types)]

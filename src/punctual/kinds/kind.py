@@ -107,5 +107,5 @@ class Kind(ABC, Generic[B]):
 
     def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
         """A synopsis that its queries need, in EXPLAIN."""
-        argument = "" if synopsis.argument is None else synopsis.argument.replace("`", "")
+        argument = "" if synopsis.argument is None else synopsis.argument.written
         return f"{synopsis.kind}({argument})"

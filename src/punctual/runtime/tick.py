@@ -12,9 +12,9 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.own_names import own
-from punctual.plan.relation import quoted
+from punctual.own_names import FOUND, joined, own
 from punctual.plan.rows import Join
+from punctual.plan.sql_text import quoted
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import InWorker, Reduce
@@ -81,7 +81,7 @@ class TableViews:
         if made is None or made[0] is not table:
             name = own(f"table {len(self._made)}") if made is None else made[1]
             # A join on NULL finds nothing; the flag column says that a row was found.
-            columns = [*(f"{join.alias}.{c}" for c in table.column_names), f"{join.alias}."]
+            columns = [joined(join.alias, name) for name in (*table.column_names, FOUND)]
             flag = pa.array([True] * table.num_rows, pa.bool_())
             flagged = pa.Table.from_arrays([*table.columns, flag], names=columns)
             spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(quoted(name))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from punctual.clock import Micros
+from punctual.plan.expression import Expression
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Query
 from punctual.plan.rows import Comparison, Constant, Predicate
@@ -32,7 +33,7 @@ def share_units(
     groups: dict[object, list[Member]] = {}
     for query, needs in members:
         rows = needs.rows
-        key = (query.streams, rows.joins, rows.where.opaque, tuple(k.row for k in rows.keys), _compared(needs))
+        key = (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs))
         groups.setdefault(key if sharing else query.name, []).append((query, needs))
     found = {query.name: step_of.get(query.name, query.cadence.us) for query, _needs in members}
     units = tuple(_unit(several, "" if sharing else several[0][0].name, found) for several in groups.values())
@@ -54,14 +55,15 @@ def _predicates(needs: Needs) -> list[Predicate]:
     return [needs.rows.where, *(use.where for use in needs.uses)]
 
 
-def _compared(needs: Needs) -> tuple[str, ...]:
-    return tuple(sorted({c.column for predicate in _predicates(needs) for c in predicate.comparisons}))
+def _compared(needs: Needs) -> tuple[Expression, ...]:
+    columns = {c.column for predicate in _predicates(needs) for c in predicate.comparisons}
+    return tuple(sorted(columns, key=lambda column: column.sql))
 
 
 def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) -> Unit:
     first, needed = members[0]
     synopses = {ROWS: None, **{use.synopsis: None for _query, needs in members for use in needs.uses}}
-    constants: dict[str, set[Constant]] = {column: set() for column in _compared(needed)}
+    constants: dict[Expression, set[Constant]] = {column: set() for column in _compared(needed)}
     for _query, needs in members:
         for predicate in _predicates(needs):
             for comparison in predicate.comparisons:
@@ -70,7 +72,7 @@ def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) ->
         stream=first.streams[0],
         joins=needed.rows.joins,
         mask=needed.rows.where.opaque,
-        keys=tuple(key.row for key in needed.rows.keys),
+        keys=needed.rows.keys,
         bands=tuple(_band(column, values) for column, values in constants.items()),
         synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
         windows=tuple(sorted({(query.range_us, steps[query.name]) for query, _needs in members})),
@@ -79,7 +81,7 @@ def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) ->
     )
 
 
-def _band(column: str, values: set[Constant]) -> BandColumn:
+def _band(column: Expression, values: set[Constant]) -> BandColumn:
     labels = [value for value in values if isinstance(value, str)]
     if labels:
         return BandColumn(column, "label", tuple(sorted(labels)))
@@ -110,7 +112,7 @@ def _size(synopsis: UnitSynopsis) -> float:
 
 
 def _conditions(unit: Unit, predicate: Predicate) -> Conditions:
-    by_column: dict[str, list[Comparison]] = {}
+    by_column: dict[Expression, list[Comparison]] = {}
     for comparison in predicate.comparisons:
         by_column.setdefault(comparison.column, []).append(comparison)
     return tuple(tuple(by_column.get(band.column, ())) for band in unit.bands)
