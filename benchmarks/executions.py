@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from benchmarks.engines import WarmBackend, prepared
 from punctual.clock import Micros
-from punctual.engine.answering import AnsweredPass
-from punctual.engine.cadences import Timing
+from punctual.engine.answers.answering import AnsweredPass
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.holders import Holders
+from punctual.engine.held.holders import Holders
+from punctual.engine.program.cadences import Timing
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink

@@ -25,11 +25,11 @@ from tests.inprocess.backend import InProcess
 
 from benchmarks.executions import Execution, Metered, StandsIn, only
 from punctual.clock import Micros
-from punctual.engine.answering import AnsweredPass
-from punctual.engine.cadences import Timing
+from punctual.engine.answers.answering import AnsweredPass
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.holders import Holders
+from punctual.engine.held.holders import Holders
+from punctual.engine.program.cadences import Timing
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.memory import MemorySink

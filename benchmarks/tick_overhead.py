@@ -127,7 +127,7 @@ def _crowded(backend: WarmBackend, files: int) -> tuple[Meter, Meter]:
             for number in range(count - 10):
                 (folder / f"{number:06d}.parquet").touch()
             with prepared(backend, program(str(folder), sliding(1)), files_per_tick=10) as (engine, _sink):
-                feed = engine._opened().sources.feeds["s"]
+                feed = engine._opened().core.sources.feeds["s"]
                 feed.taken(FileSlice(tuple(FileRef(str(path), 0, 0) for path in folder.iterdir())))
                 best: Meter | None = None
                 for turn in range(5):

@@ -16,11 +16,11 @@ from benchmarks.executions import StandsIn
 from benchmarks.topk_workloads import RANGE_S, Workload
 from benchmarks.workload import EPOCH_US
 from punctual.clock import SECOND, ManualClock, Micros
-from punctual.engine.answering import AnsweredPass
-from punctual.engine.cadences import Timing
+from punctual.engine.answers.answering import AnsweredPass
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
-from punctual.engine.holders import Holders
+from punctual.engine.held.holders import Holders
+from punctual.engine.program.cadences import Timing
 from punctual.kinds.job import Job
 from punctual.runtime.backend import Backend
 

@@ -30,7 +30,6 @@ MAY: dict[str, set[str]] = {
     },
     "explain": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "runtime", "kinds"},
     "cli": {"engine", "explain", "catalog", "ports"},
-    "web": {"engine"},
 }
 GUESTS = {
     "sqlglot": {"sql"},

@@ -14,21 +14,23 @@ def own(name: str) -> str:
     return MARK + name
 
 
-def joined(alias: str, column: str) -> str:
-    """What a row calls a column of a table that is joined to it: no column of its stream can have the name."""
-    return f"{alias}{MARK}{column}"
+def joined_column(alias: str, column: str) -> str:
+    """The column of a joined table in the enriched row.
+
+    >>> shown(joined_column("lanes", "name"))
+    'lanes.name'
+    """
+    return f"{alias}{MARK}.{column}"
+
+
+def joined_flag(alias: str) -> str:
+    """The column of the enriched row that is true where a row of the joined table was found."""
+    return f"{alias}{MARK}."
 
 
 def shown(text: str) -> str:
-    """A name, or a text with names of ours in it, for people to read.
-
-    >>> shown("kmh"), shown(joined("lanes", "city")), shown(f"{own('a0')} + 1")
-    ('kmh', 'lanes.city', 'a0 + 1')
-    """
-    first, *others = text.split(MARK)
-    for other in others:
-        first += ("." if first[-1:].isalnum() or first[-1:] == "_" else "") + other
-    return first
+    """SQL as people read it: names of ours look like others."""
+    return text.replace(MARK, "")
 
 
 def is_printable(name: str) -> bool:
@@ -44,5 +46,3 @@ REASON, RAW, ORIGIN = own("reason"), own("raw"), own("origin")
 """Columns of every feed: why a row is malformed (NULL where it is not), its text then, and where it was read."""
 TIME, WHY, ROW = own("time"), own("why"), own("row")
 """Columns that a tick adds: the event time in microseconds, why a row does not count, and how it read."""
-FOUND = ""
-"""What a joined table calls its column that is true: a row that met no row of the table has NULL there."""

@@ -1,5 +1,7 @@
 """Pages are true: SQL blocks compile, Python blocks run, plans are as printed, options as coded, links lead somewhere.
 
+And they can be read: no line is wider than a window, except in what EXPLAIN prints.
+
 A block after ``<!-- explain schedule -->`` (or ``sharing``; ``with option = value`` may follow) holds what EXPLAIN
 prints of the SQL block before it: all of it, or some of its paragraphs. ``python -m tests.docs.test_docs`` rewrites
 those blocks and the list of options; the diff of the pages is what a reviewer reads.
@@ -24,7 +26,9 @@ from punctual.kinds.program import compile_program
 from punctual.store.codec import decode, encode
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")])
+TOP = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")]
+PAGES = sorted([*TOP, ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")])
+MOST_CHARACTERS = 119
 OPTIONS = re.compile(r"(<!-- options:.*?-->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 EXPLAINED = re.compile(
     r"(<!-- explain (?P<kind>sharing|schedule)(?: with (?P<option>\w+) = (?P<value>\w+))? -->\n```\n)"
@@ -37,7 +41,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_sql_block_compiles(page: Path) -> None:
     for block in blocks(page, "sql"):
         assert compile_program(block, base=str(ROOT)).statements
@@ -47,13 +51,19 @@ def test_there_is_sql_to_check() -> None:
     assert sum(len(blocks(page, "sql")) for page in PAGES) >= 5
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith("http") and not (page.parent / target).exists():
             broken.append(target)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_fit_into_a_window(page: Path) -> None:
+    written = EXPLAINED.sub("", page.read_text())
+    assert [line for line in written.splitlines() if len(line) > MOST_CHARACTERS] == []
 
 
 def printed(text: str, found: re.Match[str]) -> str:
@@ -77,7 +87,7 @@ def _title(paragraph: str) -> str:
     return re.findall(r"[^\W\d]+", first)[0] + ("|" if "|" in first else "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_plans_are_as_printed(page: Path) -> None:
     text = page.read_text()
     for found in EXPLAINED.finditer(text):

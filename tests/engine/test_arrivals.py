@@ -76,3 +76,12 @@ def test_tops_are_told_where_arrivals_differ(tmp_path: Path) -> None:
         # Complete below 6 s with the file that was fed in second 4, below 8 s with the one of second 8.
         late = [(at - START) // SECOND if at != NOT_YET else None for at in released.tolist()]
         assert late == [4, 4, 8, 8, None, None]
+
+
+def test_tops_of_partitions_are_the_greatest_in_any_order() -> None:
+    one, other = Facts(tops={"a": 3, "b": 9}), Facts(tops={"a": 5, "c": 1})
+    for first, second in ((one, other), (other, one)):
+        whole = Facts()
+        whole.add(first)
+        whole.add(second)
+        assert whole.tops == {"a": 5, "b": 9, "c": 1}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine.delivery import Delivery
+from punctual.engine.answers.delivery import Delivery
 from punctual.engine.engine import Engine
 from punctual.engine.status import read_dead, read_status
 from tests.engine.test_topk import START, STREAM, WAYS, Row, gathered, select

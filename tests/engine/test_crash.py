@@ -205,7 +205,7 @@ def test_crash_when_the_log_forgets(undisturbed: Story, tmp_path: Path, monkeypa
     """Rankings that are stable go on from answers that the log has no more."""
     monkeypatch.setitem(RecordLog.__init__.__kwdefaults__, "segment_bytes", 1)
     monkeypatch.setattr(f"{__name__}.ManualClock", _Passing)
-    monkeypatch.setattr("punctual.engine.delivery.CHECKPOINT_US", 0)
+    monkeypatch.setattr("punctual.engine.answers.delivery.CHECKPOINT_US", 0)
     program = PROGRAM.replace("PERIOD 1 SECOND STABLE", "PERIOD 3 SECONDS STABLE") + "SET keep_answers = '1 second';"
     monkeypatch.setattr(f"{__name__}.PROGRAM", program)
     monkeypatch.setattr(f"{__name__}.BATCHES", tuple([row] for batch in BATCHES for row in batch))

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.engine.isolate import find
-from punctual.engine.late_rows import LateRows
-from punctual.engine.progress import Progress
+from punctual.engine.batch.isolate import find
+from punctual.engine.batch.progress import Progress
+from punctual.engine.held.late_rows import LateRows
 from punctual.kernel.panes.lift import lift
 from punctual.runtime.lower import rows_only
 from punctual.schedule.due import BEGINNING

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine.delivery import Delivery
+from punctual.engine.answers.delivery import Delivery
 from punctual.engine.engine import Engine
 from tests.inprocess.backend import InProcess
 from tests.oracles import worlds

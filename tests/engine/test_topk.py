@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
-from punctual.engine import memory
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
+from punctual.engine.held import holders
 from punctual.engine.status import read_dead
 from tests.inprocess.backend import InProcess
 from tests.oracles import worlds
@@ -292,7 +292,7 @@ def test_panes_with_very_many_rows_move_to_the_shards(tmp_path: Path, monkeypatc
         return settled
 
     monkeypatch.setattr(Engine, "tick", tick)
-    monkeypatch.setattr(memory, "MANY_BYTES", 2_000)
+    monkeypatch.setattr(holders, "MANY_BYTES", 2_000)
     found = played(tmp_path / "moved", queries, drawn(1))
     assert found == expected
     assert (moved[0], moved[-1]) == (False, True)
@@ -311,7 +311,7 @@ def test_large_batches_are_never_loaded(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(Core, "deliver", deliver)
     played(tmp_path / "again", queries, drawn(1))
     as_usual, held[:] = max(held), []
-    monkeypatch.setattr(memory, "LARGE_BATCH", 1_000)
+    monkeypatch.setattr(holders, "LARGE_BATCH", 1_000)
     found = played(tmp_path / "moved", queries, drawn(1))
     assert found == expected
     assert max(held) < as_usual / 2

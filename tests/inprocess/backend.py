@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from punctual.own_names import FOUND, joined
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
 from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import Reduce
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.tick import joined_table
 from punctual.store.products import OUTPUT
 from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
@@ -77,9 +77,7 @@ class InProcess:
 
     def _view(self, join: Join, table: pa.Table) -> str:
         name = f"_table_{join.alias}"
-        columns = [joined(join.alias, column) for column in (*table.column_names, FOUND)]
-        flag = pa.array(np.ones(table.num_rows, bool))
-        self._duck.register(name, pa.Table.from_arrays([*table.columns, flag], names=columns))
+        self._duck.register(name, joined_table(join, table))
         return name
 
     def shards(self, operator: AnswerShards) -> pa.Table:

@@ -8,7 +8,7 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from punctual.own_names import joined
+from punctual.own_names import joined_column
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import INSTANT, NULL, Expression, aggregate_name, cast, key_name
 from punctual.plan.relation import Declared, Stream, Table
@@ -54,7 +54,7 @@ def _types(
         meanings = ", ".join(f"CAST(NULL AS {t}) AS {quoted(name)}" for name, t in MEANINGS.items())
         rows = f"SELECT *, {meanings} FROM ({rows}) AS united"
     for number, (join, table) in enumerate(zip(request.rows.joins, tables)):
-        frame = _frame(table, partial(joined, join.alias))
+        frame = _frame(table, partial(joined_column, join.alias))
         rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({frame}) AS j{number}"
     keys = _described(connection, request.rows.keys, rows)
     written = [a.argument for a in request.aggregates if a.argument is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from punctual.engine.answer_blocks import answer_blocks
+from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.program import compile_program, share

@@ -13,6 +13,7 @@ from punctual.ports.feeds.feed import Backlog
 from punctual.ports.feeds.file_reader import FileReader
 from punctual.ports.feeds.files import FilesFeed
 from punctual.ports.feeds.landed import LandedFeed
+from punctual.ports.feeds.listed_files import ListedFiles
 from punctual.ports.feeds.slices import FileRef, FileSlice
 from punctual.ports.feeds.sources import Sources
 
@@ -99,6 +100,14 @@ def test_rows_that_are_fed_during_a_look_keep_their_arrival(tmp_path: Path, monk
     looking.join(60)
     feed.look(40)
     assert arrived(feed, feed.plan()) == {"000000000000.json": 20}
+
+
+def test_what_is_told_of_an_arrival_counts_more_than_what_was_seen() -> None:
+    listed = ListedFiles()
+    ref = FileRef("/a", 1, 1)
+    assert listed.look(lambda: [ref], 15).oldest == 15
+    listed.note("/a", 12)
+    assert listed.look(lambda: [ref], 20).oldest == 12
 
 
 def test_a_source_that_is_away_is_said_once_and_holds_nobody_up(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from punctual.config import LONGEST_US, parse_options
 from punctual.errors import PlanError, ProgramErrors
+from punctual.estimate.panes import panes_by_density, panes_in_window
 from punctual.explain.look import Look, look_at, plan_look
 from punctual.kernel.panes.layout import panes_of, progressions_for
 from punctual.kinds.program import compile_program
@@ -195,3 +196,11 @@ def test_what_cannot_be_counted_is_an_upper_bound_and_says_so() -> None:
     assert only.why.endswith(UPPER_BOUND)
     assert only.cost_per_unit >= only.lower_bound
     assert re.search(r"conservative +at most ", look.schedule())
+
+
+def test_panes_of_windows_as_long_as_durations_get() -> None:
+    assert panes_in_window(((LONGEST_US, LONGEST_US // 2),), LONGEST_US, LONGEST_US // 2) == 2
+    assert panes_in_window(((LONGEST_US, 7),), LONGEST_US, 7) > LONGEST_US // 4
+    windows = [(LONGEST_US, step) for step in (2, 3, 5, 7, 11, 13)]
+    (panes,) = panes_by_density(windows, [LONGEST_US])
+    assert panes > 2**63

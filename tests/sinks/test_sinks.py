@@ -281,6 +281,22 @@ def test_a_crash_while_an_output_is_mended(tmp_path: Path, make: Callable[[str],
 
 
 @pytest.mark.parametrize("make", [lines_sink, parquet_sink])
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_outputs_that_are_mended_one_after_the_other(tmp_path: Path, make: Callable[[str], Sink], order: str) -> None:
+    state = kept(tmp_path, make)
+    SPOILED["removed"](output_of(tmp_path, order[0], make))
+    sink = make(str(tmp_path))
+    sink.open(state)
+    for position in (1, 2):
+        sink.write(position, record(position, "a", "b"))
+    state = sink.checkpoint()  # of one: it has its records through 2
+    sink.close()
+    SPOILED["removed"](output_of(tmp_path, order[1], make))
+    replayed(tmp_path, make, state)
+    assert outputs(tmp_path, make) == ([1, 2, 3, 4], [2, 3, 4])
+
+
+@pytest.mark.parametrize("make", [lines_sink, parquet_sink])
 def test_outputs_that_were_moved_with_their_folder_go_on(tmp_path: Path, make: Callable[[str], Sink]) -> None:
     state = kept(tmp_path / "out", make)
     (tmp_path / "out").rename(tmp_path / "moved")

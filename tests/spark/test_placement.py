@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from punctual.engine import engine as engines
-from punctual.engine import memory
 from punctual.engine.engine import Engine
+from punctual.engine.held import holders
 from tests.spark.command import lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -109,7 +109,7 @@ def test_a_crowded_unit_moves_to_the_shards(
 ) -> None:
     """Where cells live is looked at when batches are compacted; a unit with few cells stays on the driver."""
     monkeypatch.setattr(engines, "BATCHES_PER_BASE", 2)
-    monkeypatch.setattr(memory, "MANY_CELLS", 60)
+    monkeypatch.setattr(holders, "MANY_CELLS", 60)
     play = Play(tmp_path, "auto", "auto", restarts=(5,))
     assert play.in_shards[0] is False
     assert True in play.in_shards

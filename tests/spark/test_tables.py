@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from punctual.engine.batch.progress import BatchRecord
 from punctual.engine.engine import Engine
-from punctual.engine.progress import BatchRecord
 from punctual.errors import FeedError
 from punctual.ports.storage import PosixFiles
 from punctual.store.store import Store

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
-from punctual.own_names import joined
+from punctual.own_names import joined_column
 from punctual.plan.expression import column_of
 from punctual.plan.rows import Comparison
 from tests.sql.programs import body_of, query
@@ -100,5 +100,5 @@ def test_columns_of_tables_are_compared_too() -> None:
     where = body_of(query(
         "SELECT count(*) FROM speed [NOW] LEFT JOIN lanes l ON lane = id WHERE l.name = 'x' AND id < 3 PERIOD 1 MINUTE"
     )).rows.where
-    name, number = (column_of(joined("l", column)) for column in ("name", "id"))
+    name, number = (column_of(joined_column("l", column)) for column in ("name", "id"))
     assert set(where.comparisons) == {Comparison(name, "=", ("x",)), Comparison(number, "<", (3,))}

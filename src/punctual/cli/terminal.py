@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from punctual.catalog import Catalog
-from punctual.clock import iso
+from punctual.clock import SECOND, iso
 from punctual.engine.loop import Settled
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.jsonl import json_lines
@@ -44,7 +44,7 @@ class Screen:
         self._quiet = quiet
         self._live: Live | None = None
         self._lines: dict[str, _Line] = {}
-        self._batches = self._rows = self._answers = 0
+        self._batches = self._rows = self._answers = self._lag_us = 0
         self._note = ""
 
     def __enter__(self) -> Screen:
@@ -76,6 +76,7 @@ class Screen:
         """A batch was settled."""
         self._batches = settled.batch + 1
         self._rows += settled.rows
+        self._lag_us = settled.lag_us
         self._draw()
 
     def show(self, blocks: list[AnswerBlock]) -> None:
@@ -110,7 +111,8 @@ class Screen:
         parts: list[Table | Text] = [table]
         if len(self._lines) > SHOWN_QUERIES:
             parts.append(Text(f"and {len(self._lines) - SHOWN_QUERIES} more queries", style="dim"))
-        parts.append(Text(f"{self._rows:,} rows · {self._batches} batches · {self._answers:,} answers", style="bold"))
+        words = f"{self._rows:,} rows · {self._batches} batches · {self._answers:,} answers"
+        parts.append(Text(f"{words} · lag {self._lag_us / SECOND:.1f} s", style="bold"))
         self._live.update(Group(*parts))
 
 

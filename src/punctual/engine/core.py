@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
-from punctual.engine.answering import AnsweredPass, Answering
-from punctual.engine.batch_products import Reduced
-from punctual.engine.delivery import Delivery
-from punctual.engine.held_batches import Applied, HeldBatches
-from punctual.engine.ingest import BatchResult, Ingest, Snapshot
+from punctual.engine.answers.answering import AnsweredPass, Answering
+from punctual.engine.answers.delivery import Delivery
+from punctual.engine.answers.kind_memories import KindMemories
+from punctual.engine.answers.last_answers import in_order
+from punctual.engine.batch.batch_products import Reduced
+from punctual.engine.batch.failing_clause import reason_to_stop
+from punctual.engine.batch.ingest import BatchResult, Ingest, Snapshot
+from punctual.engine.batch.progress import BatchRecord, Progress, added_letters, committed, end_of_input
+from punctual.engine.batch.slice_arrivals import SliceArrivals, paced
+from punctual.engine.held.held_batches import Applied, HeldBatches
 from punctual.engine.journal import Journal
-from punctual.engine.kind_memories import KindMemories
-from punctual.engine.last_answers import in_order
-from punctual.engine.programs import Change, Programs
-from punctual.engine.progress import BatchRecord, Progress, added_letters, committed, end_of_input
-from punctual.engine.running_program import RunningProgram
-from punctual.engine.slice_arrivals import SliceArrivals, paced
-from punctual.engine.tables import Tables
-from punctual.errors import RunError
+from punctual.engine.program.programs import Change, Programs
+from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.program.tables import Tables
 from punctual.kinds.job import Job
+from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
 from punctual.ports.feeds.slices import Slice
@@ -36,7 +36,6 @@ from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import FiringGroup, Release
-from punctual.schedule.levels import Decision
 from punctual.schedule.releases import due_instants
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
@@ -44,17 +43,22 @@ from punctual.store.products import Produced
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
+UNWRITABLE = "cast its columns to types that answers can have, for example: CAST(... AS STRING)"
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted."""
+    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted.
+
+    ``lag_us`` is how long the oldest of its rows waited to be read.
+    """
 
     batch: int
     reaches: Mapping[str, Reach]
     spoke: frozenset[str]
     arrivals: Mapping[str, Arrivals] | None
     rows: int
+    lag_us: Micros = 0
 
 
 class Core:
@@ -65,7 +69,15 @@ class Core:
     """
 
     def __init__(
-        self, backend: Backend, store: Store, options: Options, clock: Clock, *, timed: bool, report: Report
+        self,
+        backend: Backend,
+        store: Store,
+        options: Options,
+        clock: Clock,
+        report: Report,
+        *,
+        timed: bool,
+        paced: bool = False,
     ) -> None:
         self.backend = backend
         self.store = store
@@ -73,9 +85,9 @@ class Core:
         self.progress: Mapping[str, Progress] = committed(store)
         self.added: dict[str, int] = added_letters(store)
         """By stream, the dead letters that were found when batches were answered."""
-        self._journal = Journal(store.journal)
+        self.journal = Journal(store.journal)
         tables = Tables(backend.table, report)
-        self.programs = Programs(store, self._journal, tables, options, report)
+        self.programs = Programs(store, self.journal, tables, options, report)
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
         self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
@@ -83,6 +95,7 @@ class Core:
         self.ingest = Ingest(backend, store, tables, self.sources, clock, report)
         self._clock = clock
         self._timed = timed
+        self._paced = paced
         self._report = report
         self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
         self._started = clock.now()
@@ -119,24 +132,6 @@ class Core:
         scan = change.options.window_merge == "scan"
         return self.held.rehold(running, self.programs.state.units, scan=scan, placement=change.options.placement)
 
-    def stop_queries(self, failed: Sequence[tuple[str, str]]) -> None:
-        """These no longer run; all others go on."""
-        self.programs.stop(failed)
-
-    def explain_stop(self, query: str, fact: str, hint: str) -> str:
-        """Why a query that asks for too much was stopped, as its author reads it."""
-        text = f'query "{query}" was stopped: {fact}'
-        return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")
-
-    def retime(self, rates: Any) -> RunningProgram | None:
-        """New instants for these costs; None where units have to change with them."""
-        return self.programs.retime(rates, self.progress)
-
-    @property
-    def watermarks(self) -> dict[str, Micros]:
-        """By stream."""
-        return {name: stream.watermark_us for name, stream in self.programs.running.catalog.streams.items()}
-
     def reaches(self, progress: Mapping[str, Progress] | None = None) -> dict[str, Reach]:
         """How far streams have come."""
         found = self.progress if progress is None else progress
@@ -152,7 +147,7 @@ class Core:
         """
         queries = self.programs.running.catalog.queries.values()
         closed, answered = self.delivery.open([query.name for query in queries], in_order(queries))
-        contracts = list(self.programs.contracts().values())
+        contracts = self.programs.contracts.values()
         base = self.store.base()
         released: dict[str, Micros] = {}
         releases: list[Release] = []
@@ -169,14 +164,14 @@ class Core:
         self.held.drop({})()
         return State(
             rules,
-            self.programs.contracts(),
-            self.watermarks,
+            self.programs.contracts,
+            self.programs.watermarks,
             self.reaches(),
             released,
             self.store.next_batch(),
             len(self.store.manifests()),
             unapplied=tuple(releases),
-            decisions=self._journal.decided.levels,
+            decisions=self.journal.decided.levels,
             rates=self.programs.rates,
         )
 
@@ -190,7 +185,8 @@ class Core:
             dict(self.sources.feeds),
             progress,
             programs.options,
-            lambda left_out: programs.plan(change, progress, left_out),
+            self._paced,
+            lambda left_out: programs.plan_without(change, progress, left_out),
             programs.alone,
         )
 
@@ -204,7 +200,8 @@ class Core:
             if lost.row is None:  # a whole file; rows were counted where they were read
                 after[lost.stream] = replace(after[lost.stream], dead=after[lost.stream].dead + 1)
         before = self.progress
-        self._write(result.batch, result.planned, after, result.reduced)
+        lag = self._lag(result, pace)
+        self._write(result.batch, result.planned, after, result.reduced, lag)
         for name, planned in result.planned.items():
             self.sources.feeds[name].taken(planned)
             for path, why in self.sources.feeds[name].finish(planned):
@@ -216,7 +213,19 @@ class Core:
             frozenset(name for name, one in facts.items() if one.accepted),
             self._arrived(through, result, pace),
             sum(one.accepted for one in facts.values()),
+            max(lag.values(), default=0),
         )
+
+    def _lag(self, result: BatchResult, pace: Pace | None) -> dict[str, Micros]:
+        """By stream, how long the oldest rows of a batch waited; in a paced replay how far behind it is."""
+        if not self._timed:
+            return {}
+        now = self._clock.now()
+        oldest = {name: arrivals.oldest for name, arrivals in result.arrivals.items()}
+        if pace is not None:
+            greatest = {name: facts.greatest for name, facts in result.reduced.facts.items()}
+            oldest = {name: None if top is None else pace.time_of(top) for name, top in greatest.items()}
+        return {name: max(0, now - at) for name, at in oldest.items() if at is not None}
 
     def complete(self, through: Mapping[str, Micros], *, ended: bool) -> Committed | None:
         """Commit that streams are complete without new rows (idle, end of input); None where nothing changes."""
@@ -227,7 +236,7 @@ class Core:
             return None
         before = {name: p.through for name, p in self.progress.items()}
         batch = self.store.next_batch()
-        self._write(batch, {}, after, Reduced())
+        self._write(batch, {}, after, Reduced(), {})
         return Committed(batch, self.reaches(), frozenset(), self._at_once(before, after, self._clock.now()), 0)
 
     def end_of_input(self) -> dict[str, Micros]:
@@ -236,9 +245,15 @@ class Core:
         return end_of_input(self.progress, {query.streams for query in queries})
 
     def _write(
-        self, batch: int, slices: Mapping[str, Slice], after: dict[str, Progress], reduced: Reduced
+        self,
+        batch: int,
+        slices: Mapping[str, Slice],
+        after: dict[str, Progress],
+        reduced: Reduced,
+        lag_us: Mapping[str, Micros],
     ) -> None:
-        manifest = self.store.commit(batch, self._record(after, slices), reduced.sections, reduced.letters)
+        record = replace(self._record(after, slices), lag_us=lag_us)
+        manifest = self.store.commit(batch, record, reduced.sections, reduced.letters)
         self._unapplied[batch] = (manifest, after)
         self.progress = after
 
@@ -276,8 +291,7 @@ class Core:
 
     def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held."""
-        running, state = self.programs.running, self.programs.state
-        readers = {reader.query.name: reader for reader in running.plan.readers}
+        running, state, readers = self.programs.running, self.programs.state, self.programs.readers
         jobs = [
             Job(
                 readers[group.query],
@@ -310,25 +324,28 @@ class Core:
 
     # -- what comes back ---------------------------------------------------------------------------------
 
-    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> int:
-        """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them."""
-        running = self.programs.contracts()
-        blocks = [block for block in found.blocks if block.query in running]
+    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> tuple[int, tuple[tuple[str, str], ...]]:
+        """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them.
+
+        How many answers there are, and the queries whose answers cannot be written, with the reason: no query's answers
+        stop another's.
+        """
+        blocks = [block for block in found.blocks if block.query in self.programs.readers]
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
-        return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0
+        try:
+            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, ()
+        except CannotEncode as refused:
+            blocks = [block for block in blocks if block.query not in refused.reasons]
+            failed = [(query, reason_to_stop(query, why, UNWRITABLE)) for query, why in refused.reasons.items()]
+            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, tuple(failed)
 
     def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""
         progress = self.held.progress
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
         self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
-        self.programs.forget_units()
         return self.held.replaced(self.programs.running, self.programs.state.units)
-
-    def journal_levels(self, decisions: Sequence[Decision]) -> None:
-        """Settings that still matter, written down before they take effect."""
-        self._journal.write(replace(self._journal.decided, levels=tuple(decisions)))
 
     def close(self) -> None:
         """Leave a state that resumes."""

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from punctual.catalog import Catalog
-from punctual.clock import Clock, Micros, SystemClock
+from punctual.clock import SECOND, Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
 from punctual.engine.core import Core
-from punctual.engine.loop import Loop, Settled
-from punctual.engine.programs import Change
-from punctual.errors import BindError, FeedError, ProgramErrors, RunError
+from punctual.engine.lifecycle import Lifecycle
+from punctual.engine.loop import Loop
+from punctual.engine.program.programs import Change
+from punctual.engine.status import read_status
+from punctual.errors import BindError, FeedError, ProgramErrors
 from punctual.kinds.program import compile_program, typecheck
 from punctual.kinds.registry import kind_of
+from punctual.own_names import is_printable
 from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.source import FeedSource
@@ -41,9 +42,8 @@ from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
-from punctual.schedule.state import Mode, Rules
+from punctual.schedule.state import Rules
 from punctual.sql.program import Program
-from punctual.store.lock import StateLock
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
@@ -51,7 +51,7 @@ BATCHES_PER_BASE = 64
 """So many batches are kept before they are compacted into a base."""
 
 
-class Engine:
+class Engine(Lifecycle):
     """A program and its answers.
 
     Parameters
@@ -92,32 +92,24 @@ class Engine:
         files: Files | None = None,
         report: Report | None = None,
     ) -> None:
-        self._state = absolute_folder(state) if state is not None else None
+        folder = absolute_folder(state) if state is not None else None
+        make_backend = backend or partial(SparkBackend, master)
+        super().__init__(folder, clock or SystemClock(), files or PosixFiles(), make_backend)
         self._out = absolute_folder(out) if out is not None else None
         self._options = dict(options or {})
         self._base = os.path.abspath(base or os.getcwd())
         self._live = live
         self._speed = speed
-        self._clock = clock or SystemClock()
-        self._make_backend = backend or partial(SparkBackend, master)
-        self._files = files or PosixFiles()
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
         self._written: list[tuple[list[Declared], list[Query], str]] = []
         """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
-        self._temporary: str | None = None
-        self._lock: StateLock | None = None
-        self._loop: Loop | None = None
-        self._runs = False
-        """Whether the loop runs, in whatever thread: then it alone touches the state."""
-        self._backend: Backend | None = None
+        self._cast: dict[str, tuple[Query, Query]] = {}
         self._frames: dict[str, Any] = {}
         self._landings: dict[str, Any] = {}
-        self._mutex = threading.RLock()
-        self._thread: threading.Thread | None = None
-        self._problem: BaseException | None = None
         self._sinks: dict[str, Sink] = {}
+        self._all_sinks: dict[str, Sink] = {}
         self._listeners: list[Callable[[list[AnswerBlock]], None]] = []
         self._feeds: dict[str, Feed] = {}
 
@@ -145,7 +137,7 @@ class Engine:
         new = [query for name, query in catalog.queries.items() if self._catalog.queries.get(name) is not query]
         if self._loop is not None:
             feeds = self._typecheck(self._loop.core, catalog, options, declared, new, text)
-            change = Change(_with_casts(catalog, self._types), dict(self._types), options, feeds)
+            change = Change(self._with_casts(catalog), dict(self._types), options, feeds)
             self._have_done(partial(self._loop.change, change))
             self._feeds |= feeds
         self._catalog = catalog
@@ -182,12 +174,15 @@ class Engine:
         self._types |= judged.queries
         return feeds
 
-    def _have_done(self, what: Callable[[], Any]) -> Any:
-        """Have the loop do something: between two of its events where it runs, else here and now."""
-        loop = self._opened()
-        if self._runs:
-            return loop.call(what)
-        return what()
+    def _with_casts(self, catalog: Catalog) -> Catalog:
+        """The catalog with each query as it runs: arguments are cast where Spark would cast them; each query once."""
+        queries = {}
+        for name, query in catalog.queries.items():
+            known = self._cast.get(name)
+            if known is None or known[0] is not query:
+                known = self._cast[name] = (query, kind_of(query).with_casts(query, self._types[query.name]))
+            queries[name] = known[1]
+        return replace(catalog, queries=MappingProxyType(queries))
 
     def stream(
         self,
@@ -208,6 +203,9 @@ class Engine:
         with self._mutex:
             self._raise_problem()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
+            for given in (name, *(column.name for column in columns)):
+                if not is_printable(given):
+                    raise BindError("parse.bad-name", f"the name {given!r} has control characters")
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
             keys = (key,) if key is not None else ()
@@ -244,43 +242,18 @@ class Engine:
 
     # -- running -----------------------------------------------------------------------------------
 
-    def open(self) -> None:
-        """Take the state, start the data plane, recover; nothing runs by itself yet."""
-        with self._mutex:
-            if self._loop is not None:
-                return
-            directory = self._state
-            if directory is None:
-                directory = self._temporary = tempfile.mkdtemp(prefix="punctual-")
-            self._lock = StateLock.acquire(directory, self._files, self._clock)
-            try:
-                store = Store.open(directory, self._files, identity=secrets.token_hex(8))
-                sinks = {**self._out_sink(store), **self._sinks}
-                backend = self._backend = self._make_backend()
-                pid = backend.pid()
-                if pid is not None:
-                    self._lock.record_jvm(pid)
-                self._loop = self._recovered(store, backend, sinks)
-                self._loop.settle()
-                for name in self._frames:
-                    self._land(self._loop.core, name)
-            except BaseException:
-                self._release()
-                raise
-
-    def _recovered(self, store: Store, backend: Backend, sinks: Mapping[str, Sink]) -> Loop:
-        """A loop over the state as it was left."""
+    def _recovered(self, store: Store, backend: Backend) -> Loop:
         options = parse_options({**self._catalog.options, **self._options})
-        timed = self._live or self._speed is not None
-        core = Core(backend, store, options, self._clock, timed=timed, report=self._report)
+        paced = self._speed is not None
+        core = Core(backend, store, options, self._clock, self._report, timed=self._live or paced, paced=paced)
         core.delivery.listeners += self._listeners
-        core.delivery.sinks |= sinks
+        core.delivery.sinks |= self._all_sinks
         running = set(map(id, self._catalog.queries.values()))
         feeds: dict[str, Feed] = {}
         for declared, queries, text in self._written:
             still = [query for query in queries if id(query) in running]
             feeds |= self._typecheck(core, self._catalog, options, declared, still, text)
-        change = Change(_with_casts(self._catalog, self._types), dict(self._types), options, feeds)
+        change = Change(self._with_casts(self._catalog), dict(self._types), options, feeds)
         core.install(change, core.accept(change))()
         self._feeds |= feeds
         return Loop(core, self._clock, core.recover(self._rules(options)), lambda _settled: None, self._watch_landings)
@@ -297,6 +270,19 @@ class Engine:
             batches_per_base=BATCHES_PER_BASE,
         )
 
+    def _before_backend(self, store: Store) -> None:
+        self._all_sinks = {**self._out_sink(store), **self._sinks}
+
+    def _opened_loop(self, loop: Loop) -> None:
+        for name in self._frames:
+            self._land(loop.core, name)
+
+    def _before_close(self) -> None:
+        for landing in self._landings.values():
+            with contextlib.suppress(Exception):
+                landing.stop()
+        self._landings = {}
+
     def _out_sink(self, store: Store) -> dict[str, Sink]:
         if self._out is None:
             return {}
@@ -312,121 +298,12 @@ class Engine:
         """Call with every block of answers as it is made; before ``open``."""
         self._listeners.append(listener)
 
-    def tick(self, *, limit: int | None = None) -> Settled | None:
-        """One batch, if there is anything to read, and its answers."""
-        with self._mutex:
-            return self._opened().read(limit)
-
-    def advance(self, through: Mapping[str, Micros]) -> Settled | None:
-        """Let streams be complete through these instants without new rows."""
-        with self._mutex:
-            return self._opened().complete({name.lower(): at for name, at in through.items()})
-
-    def end(self) -> Settled | None:
-        """There are no more rows: answer every instant up to the largest event time."""
-        with self._mutex:
-            loop = self._opened()
-            return loop.complete(loop.core.end_of_input())
-
-    def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
-        """Read what is there to its end and answer all that is due."""
-        self._run("once", progress)
-
-    def run(self, progress: Callable[[Settled], None] | None = None) -> None:
-        """Run in this thread until ``request_stop``."""
-        self._run("live", progress)
-
-    def start(self) -> None:
-        """Run in a thread until ``stop``."""
-        self.open()
-        self._problem = None
-        self._runs = True
-        self._thread = threading.Thread(target=self._run_aside, name="punctual", daemon=True)
-        self._thread.start()
-
-    def _run(self, mode: Mode, progress: Callable[[Settled], None] | None) -> None:
-        self.open()
-        loop = self._opened()
-        if progress is not None:
-            loop.progress = progress
-        self._runs = True
-        try:
-            loop.run(mode)
-        finally:
-            self._runs = False
-
-    def _run_aside(self) -> None:
-        try:
-            self._run("live", None)
-        except BaseException as problem:
-            self._problem = problem
-
-    def request_stop(self) -> None:
-        """Let the loop end after the batch that it is at."""
-        if self._loop is not None:
-            self._loop.ask_to_stop()
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait for the loop to end; raise what ended it."""
-        if self._thread is not None:
-            self._thread.join(timeout)
-        self._raise_problem()
-
-    def stop(self) -> None:
-        """End the loop where it stands, and close. The state resumes: what was under way is done again."""
-        if self._thread is not None:
-            if self._loop is not None:
-                self._loop.leave()
-            self._thread.join()
-            self._thread = None
-        self.close()
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise problem
-
-    def _raise_problem(self) -> None:
-        """Raise what ended the loop: a caller that goes on would wait for answers that never come."""
-        if self._problem is not None:
-            raise self._problem
-
     def _watch_landings(self) -> None:
         """A foreign stream that failed ends alone; its rows so far stay."""
         for name, landing in list(self._landings.items()):
             if not landing.isActive:
                 del self._landings[name]
                 self._report(f'stream "{name}" has ended: {landing.exception() or "its source has no more rows"}')
-
-    def close(self) -> None:
-        """Leave a state that resumes; a temporary one is removed."""
-        with self._mutex:
-            self._release()
-
-    def _release(self) -> None:
-        for landing in self._landings.values():
-            with contextlib.suppress(Exception):
-                landing.stop()
-        self._landings = {}
-        loop, self._loop = self._loop, None
-        backend, self._backend = self._backend, None
-        try:
-            if loop is not None:
-                loop.close()
-                loop.core.close()
-        finally:
-            if backend is not None:
-                with contextlib.suppress(Exception):
-                    backend.close()
-            if self._lock is not None:
-                self._lock.release()
-                self._lock = None
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
-                self._temporary = None
-
-    def _opened(self) -> Loop:
-        if self._loop is None:
-            raise RunError("run.not-open", "the engine is not running", hint="call start() or open() first")
-        return self._loop
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -451,6 +328,22 @@ class Engine:
         frame = sink.frame(self._catalog.queries[name].name)
         return pd.DataFrame() if frame is None else frame.to_pandas()
 
+    def status(self) -> dict[str, Any]:
+        """How far it has come: what ``punctual status`` says, what waits to be read, and what is still to be answered.
+
+        It never waits for a job. Raises what ended the loop, if anything did.
+        """
+        self._raise_problem()
+        loop = self._opened()
+        firings = loop.state.firings
+        return {
+            **read_status(loop.core.store.directory),
+            "running": self._runs,
+            "lag_seconds": loop.lag_us / SECOND,
+            "open_answers": firings.instants + sum(due.most for one in firings.releases for _c, due in one.dues),
+            "waiting": {name: asdict(backlog) for name, backlog in loop.core.ingest.waiting.items()},
+        }
+
     def stopped(self) -> frozenset[str]:
         """Queries that failed and no longer run; ``status`` says why."""
         return self._opened().core.programs.stopped()
@@ -460,15 +353,6 @@ class Engine:
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
-
-
-def _with_casts(catalog: Catalog, types: Mapping[str, QueryTypes]) -> Catalog:
-    """The catalog with each query as it runs: arguments are cast where Spark would cast them."""
-    for query in catalog.queries.values():
-        cast = kind_of(query).with_casts(query, types[query.name])
-        if cast is not query:
-            catalog = catalog.with_query(cast)
-    return catalog
 
 
 def connect(state: str | None = None, **arguments: Any) -> Engine:

@@ -5,7 +5,8 @@ A record holds every decision that still matters, so the last one is enough, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from punctual.schedule.cadence_plans import CadencePlan
 from punctual.schedule.levels import Decision
@@ -31,6 +32,10 @@ class Journal:
         """What holds now."""
         for position, payload in log.read(max(0, log.position - 1)):
             self.decided = typed(payload, f"record {position} of the journal", Decisions)
+
+    def decide_levels(self, levels: Sequence[Decision]) -> None:
+        """Settings that still matter, written down before they take effect."""
+        self.write(replace(self.decided, levels=tuple(levels)))
 
     def write(self, decisions: Decisions) -> None:
         """From now on this holds; durable when this returns."""

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.engine.answering import AnsweredPass
+from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.batch.failing_clause import reason_to_stop
+from punctual.engine.batch.ingest import BatchResult
 from punctual.engine.core import Committed, Core
 from punctual.engine.crew import Crew, Done
-from punctual.engine.held_batches import Applied
-from punctual.engine.ingest import BatchResult
-from punctual.engine.programs import Change
-from punctual.engine.running_program import RunningProgram
+from punctual.engine.held.held_batches import Applied
+from punctual.engine.program.programs import Change
+from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import PunctualError, RunError
 from punctual.schedule.events import (
     Answer,
@@ -64,11 +65,15 @@ ALIVE_US: Micros = SECOND // 5
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What was done: the last batch, rows that were accepted, answers that were given."""
+    """What was done: the last batch, rows that were accepted, answers that were given.
+
+    ``lag_us`` is how long the oldest rows of the batch waited to be read.
+    """
 
     batch: int
     rows: int
     answers: int
+    lag_us: Micros = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +115,11 @@ class Loop:
         self._wake: Micros | None = None
         self._settled = self._finished = False
         self._under_way = 0
+        self._driven = False
+        self.began = threading.Event()
+        """Whether it was ever run."""
         self._batch, self._rows, self._answers = -1, 0, 0
+        self.lag_us: Micros = 0
 
     # -- who runs it -----------------------------------------------------------------------------------
 
@@ -139,7 +148,9 @@ class Loop:
         """Have something done by the loop, from another thread; what it gives, or raises."""
         one = Call(what)
         self._crew.inbox.put(one)
-        one.done.wait()
+        while not one.done.wait(0.1):
+            if not self._driven:
+                raise RunError("run.ended", "the engine has ended", hint="see what wait() raises, then open it again")
         if one.problem is not None:
             raise one.problem
         return one.result
@@ -185,9 +196,14 @@ class Loop:
     def _drive(self, event: Event, mode: Mode) -> None:
         self.state = replace(self.state, rules=replace(self.state.rules, mode=mode))
         self._settled = self._finished = False
-        self._send(event)
-        while self._under_way or not (self._finished or (mode == "stepped" and self._settled)):
-            self._take(self._receive())
+        self._driven = True
+        self.began.set()
+        try:
+            self._send(event)
+            while self._under_way or not (self._finished or (mode == "stepped" and self._settled)):
+                self._take(self._receive())
+        finally:
+            self._driven = False
 
     def _receive(self) -> Any:
         """The next message, or None when the timer fires first."""
@@ -251,17 +267,17 @@ class Loop:
             case Apply(batch):
                 self._do(self._crew.holder, self.core.apply(batch), self._applied)
             case Journal(decisions):
-                self.core.journal_levels(decisions)
+                self.core.journal.decide_levels(decisions)
             case Answer():
                 self._answer(command)
             case StopQuery(query, fact, hint):
-                self._stop([(query, self.core.explain_stop(query, fact, hint))])
+                self._stop([(query, reason_to_stop(query, fact, hint))])
             case Drop(open_from):
                 self._do(self._crew.holder, self.core.drop(open_from), lambda _nothing: None)
             case Compact(batch):
                 self._do(self._crew.holder, self.core.export(batch), lambda found: self._exported(batch, found))
             case Replan(rates):
-                self._retimed(self.core.retime(rates))
+                self._retimed(self.core.programs.retime(rates, self.core.progress))
             case WakeAt(steady):
                 self._wake = steady
             case Settle(finished):
@@ -286,7 +302,7 @@ class Loop:
         result, self._result = self._result, None
         assert result is not None, "a batch is read before it is committed"
         if result.failed:
-            self.core.stop_queries(result.failed)
+            self.core.programs.stop(result.failed)
         if result.running is not self.core.programs.running:
             self._install(self.core.programs.current(), result.running)
         self._committed(self.core.commit(result, pace))
@@ -296,7 +312,8 @@ class Loop:
             self._send(TimerFired(self._now()))
             return
         self._batch, self._rows = found.batch, self._rows + found.rows
-        self.progress(Settled(found.batch, found.rows, self._answers))
+        self.lag_us = found.lag_us
+        self.progress(Settled(found.batch, found.rows, self._answers, found.lag_us))
         self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
         self.core.delivery.checkpoint()
         self._activate()
@@ -309,13 +326,14 @@ class Loop:
         newest = max(group.batch for group in groups)
 
         def answered(found: AnsweredPass) -> None:
-            self._answers += self.core.deliver(found, command.closed_before, newest)
+            count, unwritten = self.core.deliver(found, command.closed_before, newest)
+            self._answers += count
             self.core.delivery.checkpoint()
-            failed = frozenset(name for name, _why in found.failed)
+            failed = found.failed + unwritten
             took = self._clock.monotonic() - began
-            if found.failed:
-                self._stop(found.failed)
-            self._send(PassAnswered(self._now(), took, failed, found.costs))
+            if failed:
+                self._stop(failed)
+            self._send(PassAnswered(self._now(), took, frozenset(name for name, _why in failed), found.costs))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)
 
@@ -337,7 +355,7 @@ class Loop:
 
     def _stop(self, failed: Any) -> None:
         """Queries that cannot go on: no more firings of theirs, and other units from the next batch on."""
-        self.core.stop_queries(failed)
+        self.core.programs.stop(failed)
         self._pending = self._pending or self.core.programs.current()
         self._program_changed()
         self._activate()
@@ -363,7 +381,7 @@ class Loop:
 
     def _program_changed(self) -> None:
         programs = self.core.programs
-        self._send(ProgramChanged(self._now(), programs.contracts(), self.core.watermarks, programs.rates))
+        self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, programs.rates))
 
 
 def _jvm_died() -> RunError:

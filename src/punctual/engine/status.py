@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from punctual.clock import iso
-from punctual.engine.cadences import Cadences
+from punctual.clock import SECOND, iso
+from punctual.engine.batch.progress import BatchRecord, added_letters, committed
 from punctual.engine.journal import Journal
-from punctual.engine.program_state import ProgramState
-from punctual.engine.progress import BatchRecord, added_letters, committed
+from punctual.engine.program.cadences import Cadences
+from punctual.engine.program.program_state import ProgramState
 from punctual.errors import ConfigError
 from punctual.ports.storage import PosixFiles, absolute_folder
 from punctual.schedule.due import BEGINNING
@@ -33,6 +33,7 @@ def read_status(directory: str) -> dict[str, Any]:
             "accepted": progress.accepted,
             "late_rows": progress.late,
             "dead_letters": progress.dead + added.get(name, 0),
+            "lag_seconds": None if record is None or name not in record.lag_us else record.lag_us[name] / SECOND,
             "complete_through": None if progress.through == BEGINNING else iso(progress.through),
             "first": None if progress.least is None else iso(progress.least),
             "last": None if progress.greatest is None else iso(progress.greatest),

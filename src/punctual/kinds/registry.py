@@ -20,5 +20,14 @@ def kind_of(query: Query) -> Kind[Any]:
 
 
 def needs_of(query: Query) -> Needs:
-    """What a query reads of cells."""
-    return kind_of(query).needs(query)
+    """What a query reads of cells; the same object for the same query."""
+    known = _NEEDS.get(id(query))
+    if known is None or known[0] is not query:
+        if len(_NEEDS) >= MAX_NEEDS:
+            _NEEDS.clear()
+        known = _NEEDS[id(query)] = (query, kind_of(query).needs(query))
+    return known[1]
+
+
+MAX_NEEDS = 16_384
+_NEEDS: dict[int, tuple[Query, Needs]] = {}

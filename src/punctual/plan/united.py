@@ -16,8 +16,9 @@ from punctual.own_names import own
 from punctual.plan.expression import NULL, Expression, cast, column_of, function_call, string
 from punctual.plan.relation import Column, Stream, find_column
 
-PROBABILITY, RULE, KEY = own("united probability"), own("united rule"), own("united key")
-STREAM, ROW = own("united stream"), own("united row")
+PROBABILITY, RULE, KEY, STREAM, ROW = (
+    own(f"<{name}>") for name in ("probability", "rule", "key", "stream", "row")
+)
 MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING", ROW: "ARRAY<STRING>"}
 """The columns that united streams have besides, and their types."""
 

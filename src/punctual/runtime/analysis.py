@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from punctual.errors import BindError, PunctualError, Span
-from punctual.own_names import joined, own, shown
+from punctual.own_names import joined_column, own, shown
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import INSTANT, NULL, aggregate_name, cast, key_name
 from punctual.plan.query import Query
@@ -246,7 +246,7 @@ def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
     inner.add(f" FROM ({_rows(query, frames)})")
     for join in rows.joins:
         frame = frames[join.table.lower()]
-        columns = ", ".join(f"{quoted(name)} AS {quoted(joined(join.alias, name))}" for name in frame.columns)
+        columns = ", ".join(f"{quoted(name)} AS {quoted(joined_column(join.alias, name))}" for name in frame.columns)
         inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
         inner.add(join_condition(join), query.span)
     if rows.keys:
@@ -312,7 +312,7 @@ def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, _Text], s
     fragment = contexts[0].fragment() if contexts else None
     return BindError(
         code,
-        fact[:1].lower() + fact[1:],
+        shown(fact[:1].lower() + fact[1:]),
         span=span,
         detail=f"in {shown(fragment)}" if fragment else None,
         hint="expressions are Spark SQL's: see its function reference" if code == "bind.unknown-function" else None,

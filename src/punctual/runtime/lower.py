@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
 from punctual.kernel.synopses.distinct import precision_for
-from punctual.own_names import FOUND, ORIGIN, RAW, REASON, ROW, TIME, WHY, joined
+from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY, joined_column, joined_flag
 from punctual.plan.expression import Expression, cast, column_of, conjunction
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SYNOPSES
@@ -22,7 +22,7 @@ from punctual.plan.relation import Stream
 from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.sql_text import quoted
-from punctual.plan.united import MEANINGS, common_columns, own_meanings
+from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.read_plan import row_text
 
 
@@ -36,6 +36,8 @@ class Branch:
     units: tuple[tuple[str, UnitSpec], ...]
     counted: bool
     """Whether this branch counts rows and writes dead letters: the first of its stream."""
+    united: bool = False
+    """Whether some unit reads other streams too, so that rows need what they mean under common names."""
 
 
 @dataclass(slots=True)
@@ -78,11 +80,12 @@ def _branch(
 ) -> Branch:  # fmt: skip
     columns = _Columns()
     specs = tuple((name, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for name, unit in units)
-    return Branch(stream, joins, columns.projections(), specs, counted)
+    united = any(len(unit.streams) > 1 for _name, unit in units)
+    return Branch(stream, joins, columns.projections(), specs, counted, united)
 
 
 def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
-    mask = [*unit.mask, *(column_of(joined(join.alias, FOUND)) for join in unit.joins if join.how == "inner")]
+    mask = [*unit.mask, *(column_of(joined_flag(join.alias)) for join in unit.joins if join.how == "inner")]
     ties: tuple[str, ...] = ()
     if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
         others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
@@ -109,7 +112,7 @@ def _synopsis(synopsis: UnitSynopsis, columns: _Columns) -> SynopsisSpec:
 
 def join_condition(join: Join) -> str:
     """What a row and a row of the table agree on, as Spark SQL."""
-    return " AND ".join(f"({row.sql}) = {quoted(joined(join.alias, column))}" for row, column in join.on)
+    return " AND ".join(f"({row.sql}) = {quoted(joined_column(join.alias, column))}" for row, column in join.on)
 
 
 def rows_only(windows: Sequence[tuple[int, int]]) -> UnitSpec:
@@ -140,18 +143,17 @@ class Limits:
 def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits, *, tops: bool) -> str:
     """The Spark SQL of a branch over the view of the stream's slice; ``tops`` asks for the origin of rows that count.
 
-    ``tables`` maps a join's alias to the view of its table, whose columns have their names as joined ones, and that has
-    one more, ``FOUND``, which is true.
+    ``tables`` maps a join's alias to the view of its table, whose columns have the names of the enriched row.
     """
     stream = branch.stream
     time, why, row, origin, reason, raw = map(quoted, (TIME, WHY, ROW, ORIGIN, REASON, RAW))
     event_time = quoted(stream.event_time)
     meanings = ""
-    if any(MEANINGS.keys() & expression.names for _name, expression in branch.projections):  # rows of united streams
+    if branch.united:
         meanings = "".join(f", {value.sql} AS {quoted(name)}" for name, value in own_meanings(stream).items())
     derived = [f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
-    source = f"SELECT {', '.join(['*', *derived])} FROM {quoted(view)}"
+    source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
     judged = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"

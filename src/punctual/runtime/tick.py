@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from punctual.own_names import FOUND, joined, own
+from punctual.own_names import joined_column, joined_flag, own
 from punctual.plan.rows import Join
 from punctual.plan.sql_text import quoted
 from punctual.runtime.backend import SliceWork, Tick
@@ -80,13 +80,15 @@ class TableViews:
         made = self._made.get(key)
         if made is None or made[0] is not table:
             name = own(f"table {len(self._made)}") if made is None else made[1]
-            # A join on NULL finds nothing; the flag column says that a row was found.
-            columns = [joined(join.alias, name) for name in (*table.column_names, FOUND)]
-            flag = pa.array([True] * table.num_rows, pa.bool_())
-            flagged = pa.Table.from_arrays([*table.columns, flag], names=columns)
-            spark.createDataFrame(flagged).hint("broadcast").createOrReplaceTempView(quoted(name))
+            spark.createDataFrame(joined_table(join, table)).hint("broadcast").createOrReplaceTempView(quoted(name))
             made = self._made[key] = (table, name)
         return made[1]
+
+
+def joined_table(join: Join, table: pa.Table) -> pa.Table:
+    """The table as columns of the enriched row, and the flag that says that a row was found."""
+    names = [*(joined_column(join.alias, column) for column in table.column_names), joined_flag(join.alias)]
+    return pa.Table.from_arrays([*table.columns, pa.repeat(True, table.num_rows)], names=names)
 
 
 def unique_keys(table: pa.Table, columns: tuple[str, ...]) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -190,8 +191,9 @@ class Timetable:
     stretches: tuple[Stretch, ...]
 
     @staticmethod
+    @lru_cache(maxsize=4_096)
     def multiples(step: Micros) -> Timetable:
-        """At every multiple of ``step`` since 1970 UTC."""
+        """At every multiple of ``step`` since 1970 UTC; queries of one step have the same object."""
         return Timetable((Stretch(FOREVER, (Run(length_text(step), step),), step),))
 
     def due(self, least: Micros | None, after: Micros, through: Micros) -> Due:

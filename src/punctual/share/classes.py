@@ -4,11 +4,14 @@ Windows over the same rows (stream, enrichment, filter, group keys) that keep th
 of the longest answers them all, whatever their ranges. Queries with a walk (``plan.shared.Walk``) are one class where
 they agree on it: the longest walk answers them all. Queries of different classes share the job that reads
 rows and nothing else, so when they run is planned class by class.
+
+When a query is added, only its class changes (:class:`Classes`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from dataclasses import dataclass, replace
 
 from punctual.clock import Micros
 from punctual.plan.fingerprint import fingerprint
@@ -55,13 +58,37 @@ class SharingClass:
 
 def sharing_classes(plan: SharedPlan) -> tuple[SharingClass, ...]:
     """The classes of all queries, in the order of their first ones."""
-    found: dict[str, list[Reader]] = {}
-    for reader in plan.readers:
-        found.setdefault(_identity(plan, reader), []).append(reader)
-    return tuple(
-        SharingClass(identity, readers[0].query.streams, readers[0].unit, tuple(_member(r) for r in readers))
-        for identity, readers in found.items()
-    )
+    return Classes().of(plan)
+
+
+class Classes:
+    """Sharing classes of plans that follow each other, as :func:`sharing_classes` gives them.
+
+    Where readers were added to a plan, only they are looked at. A class that did not change stays the same object.
+    """
+
+    def __init__(self) -> None:
+        self._readers: tuple[Reader, ...] = ()
+        self._units: list[str] = []
+        self._classes: dict[str, SharingClass] = {}
+
+    def of(self, plan: SharedPlan) -> tuple[SharingClass, ...]:
+        """The classes of a plan."""
+        units = [unit.identity for unit in plan.units]
+        grown = len(self._readers) <= len(plan.readers) and all(map(operator.is_, self._readers, plan.readers))
+        known = len(self._readers) if grown and units[: len(self._units)] == self._units else 0
+        classes = dict(self._classes) if known else {}
+        groups: dict[str, list[Reader]] = {}
+        for reader in plan.readers[known:]:
+            groups.setdefault(_identity(plan, reader, units[reader.unit]), []).append(reader)
+        for identity, readers in groups.items():
+            members = tuple(_member(reader) for reader in readers)
+            if identity in classes:
+                classes[identity] = replace(classes[identity], members=(*classes[identity].members, *members))
+            else:
+                classes[identity] = SharingClass(identity, readers[0].query.streams, readers[0].unit, members)
+        self._readers, self._units, self._classes = plan.readers, units, classes
+        return tuple(classes.values())
 
 
 def _member(reader: Reader) -> Member:
@@ -70,10 +97,10 @@ def _member(reader: Reader) -> Member:
     return Member(query.name, query.cadence.us, query.range_us, fixed, reader.walk)
 
 
-def _identity(plan: SharedPlan, reader: Reader) -> str:
+def _identity(plan: SharedPlan, reader: Reader, unit_identity: str) -> str:
     unit = plan.units[reader.unit]
     if reader.walk is None:
         states = sorted({fingerprint(unit.synopses[use.synopsis], use.conditions) for use in reader.uses})
     else:  # however long the longest is just now
         states = [reader.walk.key]
-    return fingerprint(unit.identity, reader.where, tuple(states))
+    return fingerprint(unit_identity, reader.where, tuple(states))

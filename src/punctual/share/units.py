@@ -3,12 +3,14 @@
 Queries that agree on stream, enrichment, opaque predicate, group keys and compared columns share one unit: its
 synopses are the union of what they read, its cuts the union of their constants, its windows the set of theirs. With
 ``sharing = off`` every query gets a unit of its own, for comparison.
+
+A program is planned again whenever a query comes or goes; :class:`Units` keeps what did not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from punctual.clock import Micros
 from punctual.plan.expression import Expression
@@ -20,6 +22,9 @@ from punctual.plan.shared import ROWS, BandColumn, Conditions, Needs, Reader, Sh
 EVERYTHING = 0
 """The size of a synopsis that keeps all there is."""
 Member = tuple[Query, Needs]
+"""A query, and what it reads of cells."""
+Timed = tuple[Query, Needs, Micros]
+"""The same, and of what all its instants are multiples."""
 
 
 def share_units(
@@ -29,26 +34,97 @@ def share_units(
 
     ``steps`` says, by the query's name, of what all its instants are multiples; by default of its own bound.
     """
-    step_of = {} if steps is None else steps
-    groups: dict[object, list[Member]] = {}
-    for query, needs in members:
-        rows = needs.rows
-        key = (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs))
-        groups.setdefault(key if sharing else query.name, []).append((query, needs))
-    found = {query.name: step_of.get(query.name, query.cadence.us) for query, _needs in members}
-    units = tuple(_unit(several, "" if sharing else several[0][0].name, found) for several in groups.values())
-    place = {query.name: index for index, several in enumerate(groups.values()) for query, _needs in several}
-    served = [{_whatever_size(one): number for number, one in enumerate(unit.synopses)} for unit in units]
-    readers = []
-    for query, needs in members:
-        index = place[query.name]
-        uses = tuple(
-            Use(u.function, served[index][_whatever_size(u.synopsis)], u.parameters, _conditions(units[index], u.where))
-            for u in needs.uses
-        )
-        where = _conditions(units[index], needs.rows.where)
-        readers.append(Reader(query, index, found[query.name], where, uses, needs.walk))
-    return SharedPlan(units, tuple(readers))
+    return Units().share(members, sharing=sharing, steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A unit, its index, what it was planned from, and its readers by the name of their query."""
+
+    members: Sequence[Timed]
+    index: int
+    unit: Unit
+    readers: Mapping[str, Reader]
+
+
+class Units:
+    """Shared plans of programs that follow each other. Each is the plan that :func:`share_units` gives, only sooner.
+
+    Where queries were added to a program, only the units that they join are planned. Otherwise all are, and what still
+    holds of the program before is used.
+    """
+
+    def __init__(self) -> None:
+        self._sharing = True
+        self._members: tuple[Timed, ...] = ()
+        self._planned: dict[object, _Planned] = {}
+        self._readers: dict[str, Reader] = {}
+
+    def share(
+        self, members: Iterable[Member], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+    ) -> SharedPlan:
+        """The shared plan of the queries; see :func:`share_units`."""
+        step_of = {} if steps is None else steps
+        timed = tuple((query, needs, step_of.get(query.name, query.cadence.us)) for query, needs in members)
+        known = len(self._members) if sharing == self._sharing and _begins(timed, self._members) else 0
+        groups: dict[object, list[Timed]] = {}
+        for member in timed[known:]:
+            key = _key(*member[:2]) if sharing else member[0].name
+            if key not in groups:
+                groups[key] = [*self._planned[key].members] if known and key in self._planned else []
+            groups[key].append(member)
+        planned = dict(self._planned) if known else {}
+        readers: dict[str, Reader] = dict(self._readers) if known else {}
+        fresh: dict[str, Reader] = {}
+        for key, several in groups.items():
+            index = planned[key].index if key in planned else len(planned)
+            planned[key] = _plan(self._planned.get(key), index, several, "" if sharing else several[0][0].name)
+            fresh.update(planned[key].readers)
+        readers.update({query.name: fresh[query.name] for query, _needs, _step in timed[known:]})
+        readers.update(fresh)
+        self._sharing, self._members, self._planned, self._readers = sharing, timed, planned, readers
+        return SharedPlan(tuple(one.unit for one in planned.values()), tuple(readers.values()))
+
+
+def _begins(members: Sequence[Timed], first: Sequence[Timed]) -> bool:
+    """Whether these queries, the same objects at the same steps, are the first of the members."""
+    return len(first) <= len(members) and all(
+        a is b and s == t for (a, _needs, s), (b, _same, t) in zip(first, members)
+    )
+
+
+def _plan(before: _Planned | None, index: int, members: Sequence[Timed], owner: str) -> _Planned:
+    """One unit with its readers, with all that still holds of the plan before."""
+    if before is not None and _begins(members, before.members):
+        added = members[len(before.members) :]
+        unit = _joined(before.unit, _unit(added, owner)) if added else before.unit
+    else:
+        unit = _unit(members, owner)
+    kept = before.readers if before is not None and before.unit.synopses == unit.synopses else {}
+    served = {_whatever_size(one): number for number, one in enumerate(unit.synopses)}
+    readers: dict[str, Reader] = {}
+    for query, needs, step in members:
+        reader = kept.get(query.name)
+        if reader is None or reader.query is not query or (reader.unit, reader.step) != (index, step):
+            reader = _reader(query, needs, index, unit, step, served)
+        readers[query.name] = reader
+    return _Planned(members, index, unit, readers)
+
+
+def _key(query: Query, needs: Needs) -> object:
+    """What queries that share a unit agree on."""
+    rows = needs.rows
+    return (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs))
+
+
+def _reader(
+    query: Query, needs: Needs, index: int, unit: Unit, step: Micros, served: Mapping[UnitSynopsis, int]
+) -> Reader:
+    uses = tuple(
+        Use(use.function, served[_whatever_size(use.synopsis)], use.parameters, _conditions(unit, use.where))
+        for use in needs.uses
+    )
+    return Reader(query, index, step, _conditions(unit, needs.rows.where), uses, needs.walk)
 
 
 def _predicates(needs: Needs) -> list[Predicate]:
@@ -60,11 +136,11 @@ def _compared(needs: Needs) -> tuple[Expression, ...]:
     return tuple(sorted(columns, key=lambda column: column.sql))
 
 
-def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) -> Unit:
-    first, needed = members[0]
-    synopses = {ROWS: None, **{use.synopsis: None for _query, needs in members for use in needs.uses}}
+def _unit(members: Sequence[Timed], owner: str) -> Unit:
+    first, needed, _step = members[0]
+    synopses = {ROWS: None, **{use.synopsis: None for _query, needs, _step in members for use in needs.uses}}
     constants: dict[Expression, set[Constant]] = {column: set() for column in _compared(needed)}
-    for _query, needs in members:
+    for _query, needs, _step in members:
         for predicate in _predicates(needs):
             for comparison in predicate.comparisons:
                 constants[comparison.column].update(comparison.values)
@@ -74,11 +150,25 @@ def _unit(members: Sequence[Member], owner: str, steps: Mapping[str, Micros]) ->
         mask=needed.rows.where.opaque,
         keys=needed.rows.keys,
         bands=tuple(_band(column, values) for column, values in constants.items()),
-        synopses=(ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr)),
-        windows=tuple(sorted({(query.range_us, steps[query.name]) for query, _needs in members})),
+        synopses=_ordered(synopses),
+        windows=tuple(sorted({(query.range_us, step) for query, _needs, step in members})),
         owner=owner,
         united=first.streams[1:],
     )
+
+
+def _joined(one: Unit, other: Unit) -> Unit:
+    """A unit for the readers of both, which agree on all that makes it one unit."""
+    return replace(
+        one,
+        bands=tuple(_band(mine.column, {*mine.cuts, *its.cuts}) for mine, its in zip(one.bands, other.bands)),
+        synopses=_ordered([*one.synopses, *other.synopses]),
+        windows=tuple(sorted({*one.windows, *other.windows})),
+    )
+
+
+def _ordered(synopses: Iterable[UnitSynopsis]) -> tuple[UnitSynopsis, ...]:
+    return (ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr))
 
 
 def _band(column: Expression, values: set[Constant]) -> BandColumn:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punctual.errors import BindError, Span
-from punctual.own_names import joined
+from punctual.own_names import joined_column
 from punctual.plan.relation import Column, find_column
 from punctual.sql.pieces import Piece
 from punctual.sql.problems import suggest
@@ -39,7 +39,7 @@ class Resolved:
         """What the enriched row calls the column."""
         if self.relation.kind == "stream":
             return self.column.name
-        return joined(self.relation.alias, self.column.name)
+        return joined_column(self.relation.alias, self.column.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
+import threading
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -83,6 +84,7 @@ class RecordLog:
         """What the last record says of the rest of the state."""
         self._tail: Appender | None = None
         self._needs_cut = False
+        self._snapshot = threading.Lock()
         self._firsts = sorted(int(name[:20]) for name in files.listing(folder) if _SEGMENT.fullmatch(name))
         self._position = 0
         self._length = 0  # bytes of whole records in the last segment
@@ -117,18 +119,21 @@ class RecordLog:
             with contextlib.suppress(OSError):
                 self._cut_tail()
             raise
-        self._position = position
-        self._length += len(frame)
+        with self._snapshot:
+            self._position = position
+            self._length += len(frame)
         return position
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         """Records with a position above ``after``, in order, as far as they are there now."""
-        last, length = self._position, self._length
-        firsts = list(self._firsts)
-        for at in range(max(0, bisect_right(firsts, after + 1) - 1), len(firsts)):
+        with self._snapshot:  # one thread reads while another one appends and forgets: what is mapped stays
+            last, length, firsts = self._position, self._length, list(self._firsts)
+            begin = max(0, bisect_right(firsts, after + 1) - 1)
+            mapped = {at: self._files.map(self._path(firsts[at])) for at in range(begin, len(firsts))}
+        for at, whole in mapped.items():
             path = self._path(firsts[at])
             is_last = at == len(firsts) - 1
-            data = memoryview(self._files.map(path))
+            data = memoryview(whole)
             view = data[:length] if is_last else data
             position = firsts[at] - 1
             for position, start, stop in _frames(view, firsts[at]):
@@ -146,9 +151,10 @@ class RecordLog:
     def trim(self, before: int) -> None:
         """Forget records below ``before``, by whole segments; the last segment always stays."""
         while len(self._firsts) > 1 and self._firsts[1] <= before:
-            self._files.remove(self._path(self._firsts[0]))
-            self._files.sync_folder(self._folder)
-            del self._firsts[0]
+            with self._snapshot:
+                self._files.remove(self._path(self._firsts[0]))
+                self._files.sync_folder(self._folder)
+                del self._firsts[0]
 
     def close(self) -> None:
         """Close the file; every record is durable already."""
@@ -168,8 +174,9 @@ class RecordLog:
             except OSError:
                 tail.close()
                 raise
-            self._firsts.append(position)
-            self._length = 0
+            with self._snapshot:
+                self._firsts.append(position)
+                self._length = 0
         else:
             tail = self._files.append(self._path(self._firsts[-1]))
         self._tail = tail

@@ -44,6 +44,11 @@ class Arrivals(Protocol):
         """Whether the job has to say the greatest event time of each part."""
         ...
 
+    @property
+    def oldest(self) -> Micros | None:
+        """Since when the first of them waits."""
+        ...
+
     def releases(self, instants: I64, batch: Completed) -> I64:
         """For every instant when it was released, or ``BEFORE`` or ``NOT_YET``."""
         ...
@@ -59,6 +64,10 @@ class PartArrivals:
     @property
     def differ(self) -> bool:
         return len(set(self.at)) > 1
+
+    @property
+    def oldest(self) -> Micros | None:
+        return min(self.at, default=None)
 
     def releases(self, instants: I64, batch: Completed) -> I64:
         if batch.greatest is None:
@@ -89,6 +98,10 @@ class RowArrivals:
     @property
     def differ(self) -> bool:
         return False
+
+    @property
+    def oldest(self) -> Micros | None:
+        return self.first
 
     def releases(self, instants: I64, batch: Completed) -> I64:
         wanted = instants + (batch.watermark_us + 1) - self.origin_us

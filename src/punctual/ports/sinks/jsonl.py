@@ -15,18 +15,18 @@ import errno
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from punctual.errors import InternalError, StateError
+from punctual.errors import StateError
 from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
 from punctual.ports.sinks.changed_outputs import resumed
 from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
 from punctual.ports.sinks.owners import Owners
 from punctual.ports.sinks.sink import SinkState, Written, foreign_file
+from punctual.ports.sinks.written import WrittenOutputs
 from punctual.ports.storage import Appender, Files, file_name, is_address, tells_disk_full, tells_unusable
 
 OPEN_FILES = 200
@@ -98,10 +98,7 @@ class JsonLinesSink:
         self._replace = state is None
         self._owners = Owners(files, folder, state)
         self._open_files = open_files
-        self._position = 0
-        self._oldest = 1
-        self._written: dict[str, Written] = {}  # claimed queries
-        self._behind: set[str] = set()  # those whose files are being written again
+        self._written = WrittenOutputs()
         self._handles: dict[str, Appender] = {}  # least recently used first
         self._unsynced: set[str] = set()
         self._has_new_names = False
@@ -109,7 +106,7 @@ class JsonLinesSink:
 
     @property
     def position(self) -> int:
-        return min([self._position, *(self._written[query].through for query in self._behind)])
+        return self._written.position
 
     @tells_disk_full
     def prepare(self) -> None:
@@ -139,7 +136,7 @@ class JsonLinesSink:
     @tells_disk_full
     def open(self, state: SinkState | None, oldest: int = 1) -> None:
         self.prepare()
-        self._oldest = oldest
+        self._written.oldest = oldest
         if state is None:
             return
         self._refuse_foreign(list(state.written), ours=True)
@@ -147,9 +144,7 @@ class JsonLinesSink:
             found = resumed(state, self._folder, oldest, self._size, self._checksum, self._is_ours)
             if found is None:
                 return
-            self._written = found
-            self._position = max([state.position, *(written.through for written in state.written.values())])
-            self._behind = {query for query, written in found.items() if written.through < self._position}
+            self._written.resume(state, found)
             for query, written in found.items():
                 size = self._size(query)
                 if size is None:
@@ -169,38 +164,28 @@ class JsonLinesSink:
                     self._files.truncate(self._path(query), 0)
                 self._files.append(self._path(query)).close()  # a query without answers has an empty file
                 self._has_new_names = True
-                after = max(self._position, self._oldest - 1)
-                self._written[query] = Written(0, 0, after, after)
+                self._written.claim(query)
 
     @tells_disk_full
     def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
         if position <= self.position:
             return
-        if position <= self._position:
-            blocks = [b for b in blocks if b.query in self._behind and self._written[b.query].through < position]
+        blocks = self._written.lacking(position, blocks)
         self._cut()
         before: dict[str, Written] = {}
         try:
             for query, lines in json_lines(blocks):
-                if query not in self._written:
-                    raise InternalError(f'query "{query}" writes answers before it was claimed')
-                so_far = self._written[query]
-                before.setdefault(query, so_far)
+                before.setdefault(query, self._written[query])
                 self._handle(query).write(lines)
-                crc = zlib.crc32(lines, so_far.crc)
-                self._written[query] = replace(so_far, length=so_far.length + lines.size, crc=crc)
+                self._written.add(query, lines)
                 self._unsynced.add(query)
         except OSError:
-            self._written |= before
+            self._written.restore(before)
             self._uncut |= {query: written.length for query, written in before.items()}
             with contextlib.suppress(OSError):
                 self._cut()
             raise
-        for query in self._behind:
-            self._written[query] = replace(self._written[query], through=position)
-        if position >= self._position:
-            self._position = position
-            self._behind.clear()
+        self._written.passed(position)
 
     @tells_disk_full
     def checkpoint(self) -> SinkState:
@@ -214,11 +199,7 @@ class JsonLinesSink:
             self._files.sync_folder(self._folder)
         self._unsynced.clear()
         self._has_new_names = False
-        written = {
-            query: one if query in self._behind else replace(one, through=max(one.through, self._position))
-            for query, one in self._written.items()
-        }
-        return SinkState(self.position, self._folder, written)
+        return self._written.state(self._folder)
 
     def close(self) -> None:
         for handle in self._handles.values():

@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.errors import InternalError
 from punctual.ports.answers import INSTANTS, AnswerBlock
 from punctual.ports.sinks.changed_outputs import resumed
-from punctual.ports.sinks.sink import SinkState, Written, foreign_file
+from punctual.ports.sinks.sink import SinkState, foreign_file
+from punctual.ports.sinks.written import WrittenOutputs
 from punctual.ports.storage import TEMPORARY, Files, file_name, tells_disk_full, write_whole
 
 GATHERED_BYTES = 64 * 1024 * 1024
@@ -41,22 +40,19 @@ class ParquetSink:
         self._folder = folder
         self._replace = replace
         self._gathered_bytes = gathered_bytes
-        self._position = 0
-        self._oldest = 1
-        self._written: dict[str, Written] = {}  # claimed queries, as far as they are in files
-        self._behind: set[str] = set()  # those whose files are being written again
+        self._written = WrittenOutputs()  # as far as they are in files
         self._gathered: dict[str, list[pa.Table]] = {}
         self._last: dict[str, int] = {}  # position of the last gathered record of a query
         self._bytes = 0
 
     @property
     def position(self) -> int:
-        return min([self._position, *(self._written[query].through for query in self._behind)])
+        return self._written.position
 
     @tells_disk_full
     def open(self, state: SinkState | None, oldest: int = 1) -> None:
         self._files.make_folder(self._folder)
-        self._oldest = oldest
+        self._written.oldest = oldest
         if state is None:
             return
         through = {query: written.through for query, written in state.written.items()}
@@ -70,9 +66,7 @@ class ParquetSink:
         )
         if found is None:
             return
-        self._written = found
-        self._position = max([state.position, *through.values()])
-        self._behind = {query for query, written in found.items() if written.through < self._position}
+        self._written.resume(state, found)
         for query, written in found.items():
             self._files.make_folder(self._query_folder(query))
             self._drop_after(query, written.through)
@@ -87,20 +81,16 @@ class ParquetSink:
                     raise foreign_file(self._query_folder(query))
                 self._drop_after(query, 0)
             self._files.make_folder(self._query_folder(query))
-            after = max(self._position, self._oldest - 1)
-            self._written[query] = Written(0, 0, after, after)
+            self._written.claim(query)
 
     @tells_disk_full
     def write(self, position: int, blocks: Sequence[AnswerBlock]) -> None:
         if position <= self.position:
             return
-        if position <= self._position:
-            blocks = [b for b in blocks if b.query in self._behind and self._written[b.query].through < position]
+        blocks = self._written.lacking(position, blocks)
         if self._bytes >= self._gathered_bytes:
             self._flush()
         for block in blocks:
-            if block.query not in self._written:
-                raise InternalError(f'query "{block.query}" writes answers before it was claimed')
             gathered = self._gathered.get(block.query)
             if gathered and self._last[block.query] < position and not gathered[0].schema.equals(block.table.schema):
                 self._flush_query(block.query)  # the query was replaced by one with other columns
@@ -108,20 +98,12 @@ class ParquetSink:
             self._gathered.setdefault(block.query, []).append(block.table)
             self._last[block.query] = position
             self._bytes += block.table.nbytes
-        for query in self._behind:
-            self._written[query] = replace(self._written[query], through=position)
-        if position >= self._position:
-            self._position = position
-            self._behind.clear()
+        self._written.passed(position)
 
     @tells_disk_full
     def checkpoint(self) -> SinkState:
         self._flush()
-        written = {
-            query: one if query in self._behind else replace(one, through=max(one.through, self._position))
-            for query, one in self._written.items()
-        }
-        return SinkState(self.position, self._folder, written)
+        return self._written.state(self._folder)
 
     def close(self) -> None:
         self._gathered.clear()
@@ -140,9 +122,7 @@ class ParquetSink:
         path = f"{self._query_folder(query)}/{self._last[query]:020d}{_ENDING}"
         data = out.getvalue()
         write_whole(self._files, path, data)
-        so_far = self._written[query]
-        crc = zlib.crc32(data, so_far.crc)
-        self._written[query] = replace(so_far, length=so_far.length + data.size, crc=crc)
+        self._written.add(query, data)
         del self._gathered[query]
 
     def _size(self, query: str, through: int) -> int | None:

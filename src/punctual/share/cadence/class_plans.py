@@ -1,4 +1,7 @@
-"""The cadence of every sharing class of a shared plan: panes are counted, work is modelled, each class is planned."""
+"""The cadence of every sharing class of a shared plan: panes are counted, work is modelled, each class is planned.
+
+A class whose members and work are as they were is not planned again (:class:`ClassPlans`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from punctual.estimate.window_work import MODELLED, Operator, Rates, Work, walk_
 from punctual.plan.shared import SharedPlan
 from punctual.share.cadence import unit_of
 from punctual.share.cadence.class_plan import ClassPlan, plan_class
-from punctual.share.classes import SharingClass, sharing_classes
+from punctual.share.classes import Classes, SharingClass
 
 
 def operator_of(method: CadenceMethod, *, scan: bool) -> Operator:
@@ -33,19 +36,52 @@ def class_plans(
     PlanError
         ``plan.cadence-too-fine`` at the query with the longest bound of a class that takes too long to plan.
     """
-    classes = sharing_classes(plan)
-    operator = operator_of(method, scan=scan)
-    together = works_of(classes, operator, rates or {}, own_bounds=False)
-    alone = works_of(classes, operator, rates or {}, own_bounds=True)
-    plans = []
-    for sharing in classes:
-        try:
-            plans.append(plan_class(sharing, together[sharing.identity], method, alone[sharing.identity]))
-        except PlanError as error:
-            longest = max(sharing.members, key=lambda member: member.bound).query
-            span = next(reader.query.span for reader in plan.readers if reader.query.name == longest)
-            raise PlanError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
-    return tuple(plans)
+    return ClassPlans().of(plan, method, scan=scan, rates=rates)
+
+
+Edges = tuple[tuple[Micros, Micros], ...]
+"""Windows of a unit as (range, step), sorted."""
+
+
+_Question = tuple[SharingClass, CadenceMethod, Operator, Rates, Edges, Edges]
+"""All that the plan of a class follows from; at last its unit's edges, on lattices and with own bounds."""
+
+
+class ClassPlans:
+    """Plans of programs that follow each other. They are those that :func:`class_plans` gives, only sooner."""
+
+    def __init__(self) -> None:
+        self._classes = Classes()
+        self._known: dict[str, tuple[_Question, ClassPlan]] = {}
+
+    def of(
+        self, plan: SharedPlan, method: CadenceMethod, *, scan: bool, rates: Mapping[str, Rates] | None = None
+    ) -> tuple[ClassPlan, ...]:
+        """The plan of each class; see :func:`class_plans`."""
+        classes = self._classes.of(plan)
+        operator = operator_of(method, scan=scan)
+        edges, own = (_edges(classes, operator, own_bounds=own_bounds) for own_bounds in (False, True))
+        known: dict[str, tuple[_Question, ClassPlan]] = {}
+        for sharing in classes:
+            rate = MODELLED if rates is None else rates.get(sharing.identity, MODELLED)
+            question = (sharing, method, operator, rate, edges[sharing.unit], own[sharing.unit])
+            before = self._known.get(sharing.identity)
+            if before is None or before[0] != question:
+                before = (question, _planned(question, plan))
+            known[sharing.identity] = before
+        self._known = known
+        return tuple(planned for _question, planned in known.values())
+
+
+def _planned(question: _Question, plan: SharedPlan) -> ClassPlan:
+    sharing, method, operator, rates, edges, own = question
+    works, alone = _works(sharing, operator, rates, edges), _works(sharing, operator, rates, own)
+    try:
+        return plan_class(sharing, works, method, alone)
+    except PlanError as error:
+        longest = max(sharing.members, key=lambda member: member.bound).query
+        span = next(reader.query.span for reader in plan.readers if reader.query.name == longest)
+        raise PlanError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
 
 
 def works_of(
@@ -53,20 +89,28 @@ def works_of(
 ) -> dict[str, tuple[Work, ...]]:
     """What an execution of each member of each class costs, if every class ran on its lattice, or ``own_bounds``: every
     query at its own bound."""
+    edges = _edges(classes, operator, own_bounds=own_bounds)
+    return {
+        one.identity: _works(one, operator, rates.get(one.identity, MODELLED), edges[one.unit]) for one in classes
+    }
+
+
+def _edges(classes: Sequence[SharingClass], operator: Operator, *, own_bounds: bool) -> dict[int, Edges]:
+    """Where the panes of each unit are cut; nothing where they are not counted: a fold costs the same however many."""
     windows: dict[int, set[tuple[Micros, Micros]]] = {}
     for sharing in classes:
-        lattice = unit_of(member.bound for member in sharing.members)
-        edges = ((member.range_us, member.bound if own_bounds else lattice) for member in sharing.members)
-        windows.setdefault(sharing.unit, set()).update(edges)
-    found: dict[str, tuple[Work, ...]] = {}
-    for sharing in classes:
-        rate = rates.get(sharing.identity, MODELLED)
-        walks = [member.walk for member in sharing.members if member.walk is not None]
-        if walks:
-            found[sharing.identity] = tuple(walk_work(walk, operator, rate) for walk in walks)
-            continue
-        panes = [1] * len(sharing.members)  # a fold costs the same however many panes there are
+        mine = windows.setdefault(sharing.unit, set())
         if operator == "scan":
-            panes = panes_by_density(sorted(windows[sharing.unit]), [member.range_us for member in sharing.members])
-        found[sharing.identity] = tuple(window_work(count, operator, rate) for count in panes)
-    return found
+            lattice = unit_of(member.bound for member in sharing.members)
+            mine.update((member.range_us, member.bound if own_bounds else lattice) for member in sharing.members)
+    return {unit: tuple(sorted(several)) for unit, several in windows.items()}
+
+
+def _works(sharing: SharingClass, operator: Operator, rates: Rates, edges: Edges) -> tuple[Work, ...]:
+    walks = [member.walk for member in sharing.members if member.walk is not None]
+    if walks:
+        return tuple(walk_work(walk, operator, rates) for walk in walks)
+    if operator == "fold":
+        return (window_work(1, operator, rates),) * len(sharing.members)
+    panes = panes_by_density(edges, [member.range_us for member in sharing.members])
+    return tuple(window_work(count, operator, rates) for count in panes)

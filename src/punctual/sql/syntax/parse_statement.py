@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from punctual.errors import Span
+from punctual.errors import ParseError, Span
+from punctual.own_names import is_printable
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.parse_from import reject_leftover
 from punctual.sql.syntax.parse_model import parse_create_model
@@ -20,6 +21,9 @@ DROPPED = ("QUERY", "MODEL")
 
 def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
     """The statement that some tokens form."""
+    for token in tokens:
+        if token.kind in ("word", "quoted") and not is_printable(token.value):
+            raise ParseError("parse.bad-name", "a name cannot have control characters", span=token.span)
     cursor = Cursor(source, tokens)
     statement: StatementSyntax
     if cursor.at("SELECT"):

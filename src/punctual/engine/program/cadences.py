@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
+from typing import Protocol
 
 from punctual.clock import Micros
-from punctual.config import Options
+from punctual.config import CadenceMethod, Options
+from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.journal import Journal
-from punctual.engine.progress import Progress, joint
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
@@ -27,6 +28,15 @@ from punctual.schedule.cadence_plans import CadencePlan, Slot, followed, step_fr
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
 from punctual.share.cadence.class_plan import ClassPlan
 from punctual.share.cadence.class_plans import class_plans
+
+
+class PlansOf(Protocol):
+    """The cadence of every sharing class of a shared plan."""
+
+    def __call__(
+        self, plan: SharedPlan, method: CadenceMethod, *, scan: bool, rates: Mapping[str, Rates] | None = None
+    ) -> tuple[ClassPlan, ...]: ...
+
 
 Epochs = Mapping[str, tuple[CadencePlan, ...]]
 """By class, ascending."""
@@ -79,6 +89,7 @@ class Cadences:
         rates: Mapping[str, Rates],
         *,
         settled: bool,
+        class_plans: PlansOf = class_plans,
     ) -> Timing:
         """The timing of a program.
 
@@ -87,15 +98,18 @@ class Cadences:
         keys : what each query means, by name
         known : those meanings that stood before
         rates : measured costs by class; a class without any is modelled
-        settled : every committed instant is answered, so epochs that ended before may go
+        settled : every committed instant is answered, so plans that ended before may go
+        class_plans : may remember the program before
         """
         scan = options.window_merge == "scan"
         plans = class_plans(plan, options.cadence, scan=scan, rates=rates)
         by_name = {reader.query.name: reader.query for reader in plan.readers}
         epochs: dict[str, tuple[CadencePlan, ...]] = {}
         for one in plans:
-            stream = joint(progress, one.sharing.streams)
             before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
+            if one.own_bounds and not before:  # nothing is planned, and nothing was
+                continue
+            stream = joint(progress, one.sharing.streams)
             after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
             if settled:
                 after = tuple(
@@ -112,6 +126,8 @@ class Cadences:
 
     def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
         """The epochs of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
+        if not self._epochs:
+            return ()
         mine = {keys[member.query] for member in plan.sharing.members}
         found = [
             replace(epoch, identity=plan.sharing.identity, slots=slots)
@@ -137,9 +153,7 @@ class Cadences:
             return before
         stood = [m for m in plan.sharing.members if keys[m.query] in known]
         if stream.through == BEGINNING or not (before or stood):
-            return () if plan.own_bounds else (_epoch(plan, request, rates, keys, BEGINNING, None),)
-        if plan.own_bounds and not before:
-            return ()
+            return (_epoch(plan, request, rates, keys, BEGINNING, None),)
         after = stream.through
         seated = {key: slot.lattice for epoch in before for key, slot in epoch.slots.items()}
         for member in stood:
@@ -188,7 +202,10 @@ def _timetables(
     steps: dict[str, Micros] = {}
     same: dict[tuple[object, ...], Timetable] = {}
     for name, query in queries.items():
-        mine = seated.get(keys[name], [])
+        mine = seated.get(keys[name])
+        if mine is None:
+            tables[name], steps[name] = Timetable.multiples(query.cadence.us), query.cadence.us
+            continue
         slots = tuple((epoch.identity, epoch.since, epoch.slots[keys[name]]) for epoch in mine)
         # Queries that always run together have one timetable, so that what is due is found once for all of them.
         table = same.setdefault((query.cadence.us, slots), timetable(keys[name], query.cadence.us, mine))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from punctual.clock import Micros
-from punctual.engine.late_rows import LateRows
-from punctual.engine.progress import Progress, joint
-from punctual.engine.remote_panes import RemotePanes, assemble
-from punctual.engine.running_program import RunningProgram, same_meaning
+from punctual.engine.batch.progress import Progress, joint
+from punctual.engine.held.late_rows import LateRows
+from punctual.engine.held.remote_panes import RemotePanes, assemble
+from punctual.engine.program.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kinds.job import Job
 from punctual.plan.functions import SYNOPSES
@@ -177,7 +177,7 @@ class Holders:
             if start is not None:
                 opened[reader.unit] = min(opened.get(reader.unit, start), start)
         for index, unit in enumerate(self.running.plan.units):
-            before = self.horizon(unit, joint(progress, unit.streams))
+            before = self._horizon(unit, joint(progress, unit.streams))
             before = min(before, opened.get(index, before))
             if index in self._remote:
                 self._remote[index].before = before
@@ -185,15 +185,15 @@ class Holders:
                 self._panes[index].drop(before)
         for stream, late in self._late.items():
             units = [unit for unit in self.running.plan.units if stream in (s.lower() for s in unit.streams)]
-            late.drop(min(self.horizon(unit, joint(progress, unit.streams)) for unit in units))
+            late.drop(min(self._horizon(unit, joint(progress, unit.streams)) for unit in units))
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""
         units = self.running.plan.units
-        return min((self.horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
+        return min((self._horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
 
     @staticmethod
-    def horizon(unit: Unit, progress: Progress) -> Micros:
+    def _horizon(unit: Unit, progress: Progress) -> Micros:
         """A unit keeps what lies after this."""
         if progress.through == BEGINNING:
             return BEGINNING

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Clock, Micros
-from punctual.engine.last_answers import LastAnswers
+from punctual.engine.answers.last_answers import LastAnswers
 from punctual.ports.answers import AnswerBlock, decode, encode, queries_in, visible
 from punctual.ports.sinks.sink import Sink
 from punctual.schedule.firings import Answered

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from punctual.catalog import Catalog
-from punctual.engine.cadences import Timing
+from punctual.clock import Micros
+from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.fingerprint import fingerprint
@@ -18,8 +20,16 @@ from punctual.plan.shared import Needs, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.tick import unique_keys
-from punctual.share.units import share_units
+from punctual.share.units import Member, share_units
 from punctual.store.products import Cells, Kept, LateCells
+
+
+class Share(Protocol):
+    """Which queries read the same cells."""
+
+    def __call__(
+        self, members: Sequence[Member], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+    ) -> SharedPlan: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,17 @@ def same_meaning(key: str, other: str) -> bool:
 
 def query_key(query: Query) -> str:
     """What decides a query's answers; its place and layout in the program's text do not."""
-    return fingerprint(query)
+    known = _KEYS.get(id(query))
+    if known is None or known[0] is not query:
+        if len(_KEYS) >= MAX_KEYS:
+            _KEYS.clear()
+        known = _KEYS[id(query)] = (query, fingerprint(query))
+    return known[1]
+
+
+MAX_KEYS = 16_384
+_KEYS: dict[int, tuple[Query, str]] = {}
+"""By the identity of the object: even a hash of a query looks at all of it, and every change asks for all of them."""
 
 
 def plan_program(
@@ -82,15 +102,16 @@ def plan_program(
     timed: Callable[[SharedPlan], Timing],
     stopped: frozenset[str] = frozenset(),
     needs: Callable[[Query], Needs] = needs_of,
+    share: Share = share_units,
 ) -> RunningProgram:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
 
     ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
-    answer; panes are then cut where windows of those instants begin and end.
+    answer; panes are then cut where windows of those instants begin and end. ``share`` may remember the program before.
     """
     members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
-    timing = timed(share_units(members, sharing=sharing))
-    plan = share_units(members, sharing=sharing, steps=timing.steps)
+    timing = timed(share(members, sharing=sharing))
+    plan = share(members, sharing=sharing, steps=timing.steps)
     keys = [unit_key(unit, catalog) for unit in plan.units]
     by_stream: dict[str, list[tuple[str, Unit]]] = {name: [] for name in catalog.streams}
     for key, unit in zip(keys, plan.units):

@@ -6,14 +6,14 @@ was and says so, once for each state of its files; a program never starts with a
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from punctual.engine.isolate import reason
+from punctual.engine.batch.isolate import reason
+from punctual.errors import FeedError
 from punctual.plan.relation import Table
+from punctual.ports.feeds.listing import absolute, list_files
 from punctual.ports.feeds.static_tables import table_hash
 
 Signature = tuple[tuple[str, int, int], ...]
@@ -39,7 +39,7 @@ class Tables:
         self._declared |= new
 
     def refresh(self) -> bool:
-        """Read what changed on disk; whether anything did. Looking costs a stat a file."""
+        """Read what changed on disk; whether anything did. Looking costs a stat per file."""
         changed = False
         for name, table in self._declared.items():
             signature = _signature(table)
@@ -58,16 +58,8 @@ class Tables:
 
 
 def _signature(table: Table) -> Signature:
-    path = table.source.path
-    if os.path.isdir(path):
-        paths = [entry.path for entry in os.scandir(path)]
-    else:
-        paths = [path] if os.path.exists(path) else glob.glob(path)
-    found = []
-    for name in sorted(paths):
-        try:
-            status = os.stat(name)
-        except FileNotFoundError:
-            continue
-        found.append((name, status.st_size, status.st_mtime_ns))
-    return tuple(found)
+    """Which files the table has; none where they cannot be listed, so that reading it says why."""
+    try:
+        return tuple((ref.path, ref.size, ref.mtime_ns) for ref in list_files(absolute(table.source.path)))
+    except FeedError:
+        return ()

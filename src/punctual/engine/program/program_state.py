@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
-from punctual.engine.unit_history import UnitVersions
+from punctual.engine.program.unit_history import UnitVersions
 from punctual.plan.shared import Unit
 from punctual.schedule.due import BEGINNING
 

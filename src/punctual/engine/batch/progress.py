@@ -62,7 +62,8 @@ class BatchRecord:
     """What a manifest says of its batch, and a base of all batches that it stands for.
 
     ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
-    committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered.
+    committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered. ``lag_us``
+    says how long the oldest rows of each stream waited to be read, where time counts.
     """
 
     progress: Mapping[str, Progress]
@@ -70,6 +71,7 @@ class BatchRecord:
     wall: Micros
     slices: Mapping[str, Slice] = field(default_factory=dict)
     added: Mapping[str, int] = field(default_factory=dict)
+    lag_us: Mapping[str, Micros] = field(default_factory=dict)
 
 
 def committed(store: Store) -> dict[str, Progress]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from punctual.clock import Clock, Micros
-from punctual.engine.holders import Holders
-from punctual.engine.progress import Progress
-from punctual.engine.running_program import RunningProgram
+from punctual.engine.batch.progress import Progress
+from punctual.engine.held.holders import Holders
+from punctual.engine.program.running_program import RunningProgram
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.schedule.late_counts import LateCounts

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from punctual.clock import Clock, Micros
-from punctual.engine.answer_blocks import answer_blocks
-from punctual.engine.cadences import Timing
-from punctual.engine.failing_clause import explain_stop, first_failing
-from punctual.engine.holders import Holders
-from punctual.engine.isolate import reason
-from punctual.engine.kind_memories import KindMemories
-from punctual.engine.last_answers import LastAnswers
+from punctual.engine.answers.answer_blocks import answer_blocks
+from punctual.engine.answers.kind_memories import KindMemories
+from punctual.engine.answers.last_answers import LastAnswers
+from punctual.engine.batch.failing_clause import explain_stop, first_failing
+from punctual.engine.batch.isolate import reason
+from punctual.engine.held.holders import Holders
+from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job

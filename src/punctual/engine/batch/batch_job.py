@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.engine.batch_products import Reduced, gather, letter
-from punctual.engine.failing_clause import explain_stop, first_failing, row_pieces
-from punctual.engine.isolate import Culprits, find, reason
-from punctual.engine.progress import Progress
-from punctual.engine.running_program import RunningProgram
+from punctual.engine.batch.batch_products import Reduced, gather, letter
+from punctual.engine.batch.failing_clause import explain_stop, first_failing, row_pieces
+from punctual.engine.batch.isolate import Culprits, find, reason
+from punctual.engine.batch.progress import Progress
+from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import RunError
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
@@ -30,12 +30,16 @@ PATIENCE = 1
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count."""
+    """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count.
+
+    ``paced`` says that parts are released by their event times.
+    """
 
     batch: int
     slices: Mapping[str, Slice | None]
     earliest: Micros
     horizon: Micros
+    paced: bool = False
 
     def without(self, files: Sequence[tuple[str, str, str]]) -> Slices:
         """The same without those files (stream, path, reason)."""
@@ -97,7 +101,7 @@ class BatchJob:
                 complete_through=self.progress[name].through,
                 earliest=work.earliest,
                 horizon=work.horizon,
-                tops=self.feeds[name].arrivals(planned).differ,
+                tops=self.feeds[name].arrivals(planned).differ or (work.paced and len(planned.parts) > 1),
             )
             for name, planned in work.slices.items()
             if planned is not None

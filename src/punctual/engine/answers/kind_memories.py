@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.clock import Micros
-from punctual.engine.batch_products import letter
+from punctual.engine.batch.batch_products import letter
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds import registry
 from punctual.kinds.job import Job

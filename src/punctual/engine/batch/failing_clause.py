@@ -70,3 +70,8 @@ def _inside(query: Query, clause: Clause | None) -> Span | None:
         return None
     return Span(clause.span.start - query.span.start, clause.span.end - query.span.start)
 
+
+def reason_to_stop(query: str, fact: str, hint: str) -> str:
+    """Why a query that asks for too much was stopped, as its author reads it."""
+    text = f'query "{query}" was stopped: {fact}'
+    return RunError("run.query-failed", text, detail="all other queries go on", hint=hint).render("")

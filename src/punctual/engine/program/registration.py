@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from punctual.engine.program_state import ProgramState, QueryState
-from punctual.engine.progress import Progress, joint
-from punctual.engine.running_program import RunningProgram, query_key
-from punctual.engine.unit_history import continued, covered_from
+from punctual.engine.batch.progress import Progress, joint
+from punctual.engine.program.program_state import ProgramState, QueryState
+from punctual.engine.program.running_program import RunningProgram, query_key
+from punctual.engine.program.unit_history import continued, covered_from
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader
 
 
-def registered(running: RunningProgram, before: ProgramState, progress: Mapping[str, Progress]) -> ProgramState:
+def registered(
+    running: RunningProgram, before: ProgramState, progress: Mapping[str, Progress], kept: Collection[str]
+) -> ProgramState:
     """The program's state once ``running`` runs; its number is still that of the one before.
+
+    ``kept`` are the names of units that the store holds cells of.
 
     A query that is new here answers instants after what is complete now. One that stood before goes on, also where its
     cells are no longer its own (``sharing`` or the stream's columns were changed): then its windows are covered anew.
     """
     readers = {reader.query.name: reader for reader in running.plan.readers}
+    units = running.plan.units
+    identities = [running.unit_identity(index) for index in range(len(units))]
     queries: dict[str, QueryState] = {}
     for query in running.catalog.queries.values():
         known = before.queries.get(query.name)
         key = query_key(query)
         reader = readers.get(query.name)
         if known is not None and known.key == key:
-            stays = reader is None or running.unit_identity(reader.unit) in before.versions
-            since = known.covered_from if stays or reader is None else _covered(running, reader, before, progress)
-            queries[query.name] = QueryState(key, known.after, since, known.stopped)
+            if reader is not None and identities[reader.unit] not in before.versions:
+                known = replace(known, covered_from=_covered(running, reader, before, progress))
+            queries[query.name] = known
         else:
             assert reader is not None, "only a query that stood before can have been stopped"
             through = _progress(query, progress).through
             queries[query.name] = QueryState(key, through, _covered(running, reader, before, progress))
-    units = running.plan.units
-    named = {running.unit_key(i): unit for i, unit in enumerate(units)}
-    places = {running.unit_identity(i): (running.unit_key(i), unit) for i, unit in enumerate(units)}
-    versions = continued(before.versions, places, lambda unit: joint(progress, unit.streams).greatest)
-    return ProgramState(before.number, queries, {**before.units, **named}, versions)
+    named = {running.unit_key(index): unit for index, unit in enumerate(units)}
+    now = {identity: (running.unit_key(index), units[index]) for index, identity in enumerate(identities)}
+    versions = continued(before.versions, now, lambda unit: joint(progress, unit.streams).greatest)
+    # Units that no cells are kept of, and that nobody can read any more, are forgotten.
+    wanted = {name for several in versions.values() for name, _since in several} | set(kept)
+    older = {name: unit for name, unit in before.units.items() if name in wanted}
+    return ProgramState(before.number, queries, {**older, **named}, versions)
 
 
 def _covered(running: RunningProgram, reader: Reader, before: ProgramState, progress: Mapping[str, Progress]) -> int:

@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from punctual.catalog import Catalog
+from punctual.clock import Micros
 from punctual.config import Options
-from punctual.engine.cadences import Cadences, Timing, own_bounds
+from punctual.engine.batch.progress import Progress
 from punctual.engine.journal import Journal
-from punctual.engine.program_state import ProgramState
-from punctual.engine.progress import Progress
-from punctual.engine.registration import registered
-from punctual.engine.running_program import RunningProgram, plan_program, query_key
-from punctual.engine.tables import Tables
+from punctual.engine.program.cadences import Cadences, PlansOf, Timing, own_bounds
+from punctual.engine.program.program_state import ProgramState
+from punctual.engine.program.registration import registered
+from punctual.engine.program.running_program import RunningProgram, plan_program, query_key
+from punctual.engine.program.tables import Tables
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period, Query
@@ -25,6 +26,9 @@ from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.contract import Contract
+from punctual.share.cadence.class_plans import class_plans
+from punctual.share.planner import ProgramPlanner
+from punctual.store.products import Cells
 from punctual.store.store import Store
 
 
@@ -52,6 +56,12 @@ class Programs:
         self._report = report
         self._running: RunningProgram | None = None
         self._measured: dict[str, Rates] = {}
+        self._planner = ProgramPlanner()
+        self.readers: Mapping[str, Reader] = {}
+        """The queries that run, by name."""
+        self.contracts: Mapping[str, Contract] = {}
+        """What the scheduler knows of them."""
+        self._parts: dict[str, tuple[object, ...]] = {}
 
     @property
     def running(self) -> RunningProgram:
@@ -63,10 +73,23 @@ class Programs:
     def is_running(self) -> bool:
         return self._running is not None
 
-    def plan(
-        self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str] = frozenset()
+    def plan(self, change: Change, progress: Mapping[str, Progress]) -> RunningProgram:
+        """Plan a program, without queries that were stopped before. What did not change is not planned again."""
+        planner = self._planner
+        return plan_program(
+            change.catalog,
+            change.types,
+            self.tables.content,
+            sharing=change.options.sharing,
+            timed=lambda plan: self.timing(plan, change.options, progress, planner.class_plans),
+            stopped=self.stopped(change.catalog),
+            share=planner.share,
+        )
+
+    def plan_without(
+        self, change: Change, progress: Mapping[str, Progress], left_out: frozenset[str]
     ) -> RunningProgram:
-        """Plan a program, without these queries and those that were stopped before."""
+        """Plan a program without these queries either, for trying; from any thread."""
         return plan_program(
             change.catalog,
             change.types,
@@ -76,12 +99,21 @@ class Programs:
             stopped=self.stopped(change.catalog) | left_out,
         )
 
-    def timing(self, plan: SharedPlan, options: Options, progress: Mapping[str, Progress]) -> Timing:
+    def timing(
+        self,
+        plan: SharedPlan,
+        options: Options,
+        progress: Mapping[str, Progress],
+        plans_of: PlansOf = class_plans,
+    ) -> Timing:
         """When the queries of a plan answer."""
         keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
         known = frozenset(query.key for query in self.state.queries.values())
         # At the start, committed batches may still be unanswered: no cadence plan is forgotten then.
-        return self.cadences.propose(plan, keys, known, options, progress, self.rates, settled=self.is_running)
+        settled = self.is_running
+        return self.cadences.propose(
+            plan, keys, known, options, progress, self.rates, settled=settled, class_plans=plans_of
+        )
 
     @property
     def rates(self) -> dict[str, Rates]:
@@ -96,7 +128,13 @@ class Programs:
             return None
         self.cadences.adopt(timing)
         self._running = replace(self.running, timing=timing)
+        self._changed()
         return self._running
+
+    @property
+    def watermarks(self) -> dict[str, Micros]:
+        """By stream."""
+        return {name: stream.watermark_us for name, stream in self.running.catalog.streams.items()}
 
     def current(self) -> Change:
         """The running program, as what could be planned anew."""
@@ -113,9 +151,10 @@ class Programs:
         self.options = options
         self._running = running
         self.cadences.adopt(running.timing)
-        program = registered(running, self.state, progress)
+        program = registered(running, self.state, progress, self._kept_units())
         if self.state.number == 0 or program != self.state:
             self._save(replace(program, number=self.state.number + 1))
+        self._changed()
 
     def stopped(self, catalog: Catalog | None = None) -> frozenset[str]:
         """Queries that failed and no longer run; one that means something else in ``catalog`` starts anew."""
@@ -135,23 +174,31 @@ class Programs:
             self._report(why)
         if new:
             self._save(program)
+            self._changed()
 
-    def forget_units(self) -> None:
-        """Units that no longer have cells in the store."""
-        names = {name for versions in self.state.versions.values() for name, _since in versions}
-        units = {name: unit for name, unit in self.state.units.items() if name in names}
-        if units != self.state.units:
-            self._save(replace(self.state, number=self.state.number + 1, units=units))
+    def _kept_units(self) -> set[str]:
+        """Names of the units that the store holds cells of."""
+        base = self._store.base()
+        manifests = ([base] if base is not None else []) + self._store.manifests()
+        products = [section.product for manifest in manifests for section in manifest.sections]
+        return {product.unit for product in products if isinstance(product, Cells)}
 
     def _save(self, program: ProgramState) -> None:
         self.state = program
         self._store.save_program(program.number, program)
 
-    def contracts(self) -> dict[str, Contract]:
-        """What the scheduler knows of the queries that run."""
+    def _changed(self) -> None:
+        """What is looked up with every pass is made once for every change, and only for what changed."""
         stopped = self.stopped()
-        readers = [reader for reader in self.running.plan.readers if reader.query.name not in stopped]
-        return {reader.query.name: self._contract(reader) for reader in readers}
+        self.readers = {one.query.name: one for one in self.running.plan.readers if one.query.name not in stopped}
+        timing, former, self._parts = self.running.timing, self._parts, {}
+        contracts: dict[str, Contract] = {}
+        for name, reader in self.readers.items():
+            parts = (reader, timing.tables[name], timing.works[name], timing.classes[name], self.state.queries[name])
+            same = name in former and all(one is other for one, other in zip(former[name], parts))
+            contracts[name] = self.contracts[name] if same else self._contract(reader)
+            self._parts[name] = parts
+        self.contracts = contracts
 
     def _contract(self, reader: Reader) -> Contract:
         query, timing = reader.query, self.running.timing

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from punctual.clock import Clock
 from punctual.config import Options
-from punctual.engine.batch_job import BatchJob, Slices
-from punctual.engine.batch_products import Reduced, letter
-from punctual.engine.progress import BatchPlan, Progress
-from punctual.engine.running_program import RunningProgram
-from punctual.engine.tables import Tables
+from punctual.engine.batch.batch_job import BatchJob, Slices
+from punctual.engine.batch.batch_products import Reduced, letter
+from punctual.engine.batch.progress import BatchPlan, Progress
+from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.program.tables import Tables
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs
-from punctual.ports.feeds.feed import Feed
+from punctual.ports.feeds.feed import Backlog, Feed
 from punctual.ports.feeds.releases import Arrivals
 from punctual.ports.feeds.slices import Slice
 from punctual.ports.feeds.sources import Sources
@@ -35,6 +35,7 @@ class Snapshot:
     feeds: Mapping[str, Feed]
     progress: Mapping[str, Progress]
     options: Options
+    paced: bool
     replan: Callable[[frozenset[str]], RunningProgram]
     """The running program without these queries and with the tables as they are now."""
     alone: Callable[[Query, Needs], RunningProgram]
@@ -74,6 +75,8 @@ class Ingest:
         self._clock = clock
         self._report = report
         self._sources = sources
+        self.waiting: Mapping[str, Backlog] = {}
+        """What waited to be read by stream, when somebody looked last."""
         self._left = False
 
     def leave(self) -> None:
@@ -82,7 +85,7 @@ class Ingest:
 
     def look(self) -> None:
         """See what has arrived; from any thread."""
-        self._sources.look(self._clock.now())
+        self.waiting = self._sources.look(self._clock.now())
 
     def read(self, now: Snapshot, limit: int | None) -> BatchResult | None:
         """The next batch; None when there is nothing to read.
@@ -106,7 +109,7 @@ class Ingest:
         for name, whole in planned.items():
             slices[name], lost = now.feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, now.options.earliest, plan.horizon)
+        work = Slices(batch, slices, now.options.earliest, plan.horizon, now.paced)
         job = BatchJob(
             self._backend, self._store, now.feeds, self._tables.content, now.progress, now.replan, now.alone
         )
@@ -135,6 +138,6 @@ class Ingest:
 
     def _plan(self, now: Snapshot, limit: int | None) -> BatchPlan | None:
         wall = self._clock.now()
-        self._sources.look(wall)
+        self.waiting = self._sources.look(wall)
         slices = self._sources.plan(limit)
         return BatchPlan(slices, wall + now.options.max_ahead_us) if slices else None
