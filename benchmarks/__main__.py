@@ -15,6 +15,8 @@ NAMES = (
     "predicates",
     "tick_overhead",
     "replay_overhead",
+    "live_latency",
+    "registration",
     "startup_and_memory",
     "duckdb_loop",
     "cadence_planner",

@@ -22,10 +22,11 @@ def status(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False)
     size = found["bytes"] / 2**20
     console.print(f"{found['batches']} batches, {found['answer_records']} records of answers, {size:.1f} MiB")
-    streams = Table("stream", "accepted", "late", "dead letters", "complete through", box=None, pad_edge=False)
+    streams = Table("stream", "accepted", "late", "dead letters", "lag", "complete through", box=None, pad_edge=False)
     for name, stream in found["streams"].items():
         counts = (f"{stream['accepted']:,}", f"{stream['late_rows']:,}", f"{stream['dead_letters']:,}")
-        streams.add_row(Text(name), *counts, stream["complete_through"] or "-")
+        lag = "-" if stream["lag_seconds"] is None else f"{stream['lag_seconds']:.1f} s"
+        streams.add_row(Text(name), *counts, lag, stream["complete_through"] or "-")
     console.print(streams)
     queries = Table("query", "status", box=None, pad_edge=False)
     for name, query in found["queries"].items():
