@@ -14,11 +14,6 @@ def own(name: str) -> str:
     return MARK + name
 
 
-def own_sql(name: str) -> str:
-    """A name of ours as an identifier of Spark SQL."""
-    return f"`{MARK}{name}`"
-
-
 def joined_column(alias: str, column: str) -> str:
     """The column of a joined table in the enriched row.
 

@@ -89,7 +89,7 @@ class InProcess:
         replies = []
         for question in questions:
             self._duck.register("_question", pa.table(dict(question.columns)))
-            columns = ", ".join(f"{duck_text(f'({text})')} AS c{n}" for n, text in enumerate(question.expressions))
+            columns = ", ".join(f"{duck_text(f'({one.sql})')} AS c{n}" for n, one in enumerate(question.expressions))
             table = self._duck.sql(f"SELECT {columns} FROM _question").to_arrow_table()
             replies.append(
                 [table.column(n).combine_chunks().cast(t) for n, t in enumerate(question.types)]

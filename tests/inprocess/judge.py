@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import duckdb
 import pyarrow as pa
 
 from punctual.own_names import joined_column
 from punctual.plan.aggregates import Aggregate
-from punctual.plan.relation import Declared, Stream, Table, quoted
+from punctual.plan.expression import INSTANT, NULL, Expression, aggregate_name, cast, key_name
+from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.sql_text import quoted
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
 from tests.reference.duck import duck_text, types_of
@@ -46,53 +49,54 @@ def _types(
     tables: Sequence[Stream | Table],
 ) -> QueryTypes:
     query = request.query
-    rows = _frame(stream, "")
+    rows = _frame(stream, str)
     if len(query.streams) > 1:
-        meanings = ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in MEANINGS.items())
+        meanings = ", ".join(f"CAST(NULL AS {t}) AS {quoted(name)}" for name, t in MEANINGS.items())
         rows = f"SELECT *, {meanings} FROM ({rows}) AS united"
-    for number, (join, joined) in enumerate(zip(request.rows.joins, tables)):
-        table = _frame(joined, joined_column(join.alias, ""))
-        rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({table}) AS j{number}"
-    keys = _described(connection, [key.row for key in request.rows.keys], rows)
+    for number, (join, table) in enumerate(zip(request.rows.joins, tables)):
+        frame = _frame(table, partial(joined_column, join.alias))
+        rows = f"SELECT * FROM ({rows}) AS r{number} CROSS JOIN ({frame}) AS j{number}"
+    keys = _described(connection, request.rows.keys, rows)
     written = [a.argument for a in request.aggregates if a.argument is not None]
     of = iter(_described(connection, written, rows))
     arguments = tuple(next(of) if a.argument is not None else None for a in request.aggregates)
     aggregates = tuple(result_type(a, t) for a, t in zip(request.aggregates, arguments))
-    names = [*(f"k{i}" for i in range(len(keys))), *(f"a{i}" for i in range(len(aggregates))), "at"]
+    names = [*map(key_name, range(len(keys))), *map(aggregate_name, range(len(aggregates))), INSTANT]
     answer = pa.table({n: pa.nulls(0, t) for n, t in zip(names, (*keys, *aggregates, TIME))})
     connection.register("_answer_types", answer)
     over = "SELECT * FROM _answer_types"
     outputs = _described(connection, [o.expression for o in query.outputs], over)
     order = _described(connection, [o.expression for o in query.order], over)
-    conditions = _described(connection, [condition.row for condition in request.conditions], rows)
+    conditions = _described(connection, request.conditions, rows)
     having = _described(connection, [request.having], over)[0] if request.having is not None else None
     return QueryTypes(
         tuple(keys), aggregates, tuple(outputs), tuple(order), arguments, tuple(conditions), having
     )
 
 
-def _frame(relation: Stream | Table, prefix: str) -> str:
-    """An empty relation in Spark SQL, its columns named with a prefix."""
-    plain = ", ".join(
-        f"CAST(NULL AS {c.type}) AS {quoted(prefix + c.name)}" for c in relation.columns if c.derived is None
-    )
+def _frame(relation: Stream | Table, name: Callable[[str], str]) -> str:
+    """An empty relation in Spark SQL, its columns renamed."""
+    values = [(cast(NULL, c.type).sql, c) for c in relation.columns if c.derived is None]
+    plain = ", ".join(f"{value} AS {quoted(name(c.name))}" for value, c in values)
     derived = "".join(
-        f", CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in relation.columns if c.derived is not None
+        f", {cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in relation.columns if c.derived is not None
     )
     return f"SELECT *{derived} FROM (SELECT {plain}) AS empty"
 
 
-def _described(connection: duckdb.DuckDBPyConnection, expressions: Sequence[str], over: str) -> list[pa.DataType]:
+def _described(
+    connection: duckdb.DuckDBPyConnection, expressions: Sequence[Expression], over: str
+) -> list[pa.DataType]:
     if not expressions:
         return []
-    columns = ", ".join(f"({text}) AS c{number}" for number, text in enumerate(expressions))
+    columns = ", ".join(f"({one.sql}) AS c{number}" for number, one in enumerate(expressions))
     return types_of(connection, duck_text(f"SELECT {columns} FROM ({over}) AS source"))
 
 
 def result_type(aggregate: Aggregate, argument: pa.DataType | None) -> pa.DataType:
     """The type that Spark gives to an aggregate.
 
-    >>> result_type(Aggregate("sum", "`x`"), pa.decimal128(10, 2))
+    >>> result_type(Aggregate("sum", column_of("x")), pa.decimal128(10, 2))
     Decimal128Type(decimal128(20, 2))
     """
     match aggregate.function:

@@ -18,12 +18,13 @@ from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.expression import NULL, Expression, aggregate_name, cast, column_of, compose, struct
 from punctual.plan.query import Body, Output, Query
 from punctual.plan.rows import GroupedRows
 from punctual.plan.shared import ROWS, NeededUse, Needs, Reader, Unit, UnitSynopsis
 from punctual.runtime.backend import TypeRequest
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.bind_rows import bind_rows
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
@@ -38,13 +39,13 @@ class SampleOf(Body):
 
     rows: GroupedRows
     size: int
-    argument: str
+    argument: Expression
 
-    def row(self, name: str) -> str:
+    def row(self, name: str) -> Expression:
         """What is kept of a row, its value under this name."""
-        score = f"({self.argument}) * {FACTOR} % {MODULUS}"
-        certain = "'p', CAST(1 AS DOUBLE), 'r', CAST(NULL AS STRING)"
-        return f"named_struct('s', {score}, {certain}, '{name}', {self.argument})"
+        score = compose("(", self.argument, f") * {FACTOR} % {MODULUS}")
+        certain = [("p", cast(compose("1"), "DOUBLE")), ("r", cast(NULL, "STRING"))]
+        return struct([("s", score), *certain, (name, self.argument)])
 
 
 class SampleOfKind(Kind[SampleOf]):
@@ -64,8 +65,9 @@ class SampleOfKind(Kind[SampleOf]):
             problems.add(BindError("bind.bad-argument", "a sample has so many rows", span=size.span))
             return None
         rows, _keys = bind_rows(select, bound, problems)
-        body = SampleOf(rows, int(size.text), row_sql(value, bound.scope, "aggregate", problems))
-        return BoundBody(body, (Output("sample", "`a0`[0].`x0`", span=expression.span),))
+        body = SampleOf(rows, int(size.text), row_expression(value, bound.scope, "aggregate", problems))
+        first = compose(column_of(aggregate_name(0)), "[0].x0", span=expression.span)
+        return BoundBody(body, (Output("sample", first),))
 
     def needs(self, query: Query) -> Needs:
         body = self.body_of(query)

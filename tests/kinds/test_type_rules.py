@@ -14,10 +14,11 @@ from punctual.kernel.synopses.synopsis import make
 from punctual.kinds.registry import kind_of
 from punctual.kinds.type_rules import type_name
 from punctual.plan.aggregates import Aggregate, Aggregates
+from punctual.plan.expression import aggregate_name, cast, column_of, key_name, struct
 from punctual.plan.functions import FUNCTIONS
 from punctual.plan.query import Body, Input, Order, Output, Period, Query
 from punctual.plan.ranking import Ranking
-from punctual.plan.rows import Condition, GroupedRows, Key
+from punctual.plan.rows import GroupedRows
 from punctual.runtime.backend import QueryTypes
 
 VALUES: dict[str, pa.Array] = {
@@ -64,7 +65,7 @@ BECOMES_DOUBLE = {
 
 
 def query_of(body: Body, order: tuple[Order, ...] = ()) -> Query:
-    return Query("q", (Input("s", 60),), Period(60), (Output("o", "`a0`", "a0"),), body, order)
+    return Query("q", (Input("s", 60),), Period(60), (Output("o", column_of(aggregate_name(0))),), body, order)
 
 
 def refusals(query: Query, types: QueryTypes) -> list[PunctualError]:
@@ -75,18 +76,18 @@ def refusals(query: Query, types: QueryTypes) -> list[PunctualError]:
 @pytest.mark.parametrize(("name", "distinct"), CALLS)
 def test_an_aggregate_of_a_type_works_or_is_refused(name: str, distinct: bool, kind: str) -> None:
     function, array, span = FUNCTIONS[name], VALUES[kind], Span(3, 9)
-    call = Aggregate(name, "`x`", PARAMETERS.get(name, ()), distinct, span=span)
+    call = Aggregate(name, column_of("x"), PARAMETERS.get(name, ()), distinct, span=span)
     query = query_of(Aggregates(GroupedRows(), (call,)))
     types = QueryTypes((), (array.type,), (array.type,), (), (array.type,))
     errors = refusals(query, types)
     body = kind_of(query).with_casts(query, types).body
     assert isinstance(body, Aggregates)
-    cast = body.calls[0].argument
+    argument = body.calls[0].argument
     takes = ATOMIC if name == "count" and distinct else TAKES[name]
     if kind in BECOMES_DOUBLE.get(name, ()):
-        assert (errors, cast) == ([], "CAST((`x`) AS DOUBLE)")
+        assert (errors, argument) == ([], cast(column_of("x"), "DOUBLE"))
         return
-    assert cast == "`x`"
+    assert argument == column_of("x")
     if kind not in takes:
         (error,) = errors
         assert (error.code, error.span) == ("bind.type-mismatch", span)
@@ -106,8 +107,8 @@ def test_an_aggregate_of_a_type_works_or_is_refused(name: str, distinct: bool, k
 @pytest.mark.parametrize("kind", VALUES)
 def test_rows_are_grouped_and_sorted_by_a_type_or_it_is_refused(kind: str) -> None:
     array = VALUES[kind]
-    body = Aggregates(GroupedRows(keys=(Key("`x`", Span(1, 2)),)), ())
-    query = query_of(body, (Order("`k0`", True, True, Span(7, 8)),))
+    body = Aggregates(GroupedRows(keys=(column_of("x", Span(1, 2)),)), ())
+    query = query_of(body, (Order(column_of(key_name(0), Span(7, 8)), True, True),))
     errors = refusals(query, QueryTypes((array.type,), (), (), (array.type,), ()))
     if kind in NESTED:
         assert [(e.code, e.span, kind in e.fact) for e in errors] == [
@@ -122,9 +123,10 @@ def test_rows_are_grouped_and_sorted_by_a_type_or_it_is_refused(kind: str) -> No
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_condition_is_boolean(kind: str) -> None:
-    of, condition = VALUES[kind].type, Condition("`x`", Span(1, 2))
-    count = Aggregate("count", None, conditions=(Condition("`y`", Span(3, 4)),))
-    query = query_of(Aggregates(GroupedRows(conditions=(condition,)), (count,), "`a0`", Span(5, 6)))
+    of, condition = VALUES[kind].type, column_of("x", Span(1, 2))
+    count = Aggregate("count", None, conditions=(column_of("y", Span(3, 4)),))
+    having = column_of(aggregate_name(0), Span(5, 6))
+    query = query_of(Aggregates(GroupedRows(conditions=(condition,)), (count,), having))
     errors = refusals(query, QueryTypes((), (pa.int64(),), (), (), (None,), (of, of), of))
     places = [] if kind == "BOOLEAN" else [Span(1, 2), Span(3, 4), Span(5, 6)]
     assert [error.span for error in errors] == places
@@ -134,7 +136,7 @@ def test_a_condition_is_boolean(kind: str) -> None:
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_score_has_an_order(kind: str) -> None:
     row = pa.struct([("s", VALUES[kind].type), ("p", pa.float64()), ("r", pa.string())])
-    query = query_of(Ranking(GroupedRows(), 2, "PK", "`x`", "", "named_struct(...)", (), score_span=Span(1, 2)))
+    query = query_of(Ranking(GroupedRows(), 2, "PK", column_of("x", Span(1, 2)), struct(()), struct(()), ()))
     errors = refusals(query, QueryTypes((), (pa.list_(row),), (), (), (row,)))
     assert [error.span for error in errors] == ([Span(1, 2)] if kind in NESTED else [])
 

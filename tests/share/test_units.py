@@ -56,7 +56,7 @@ def test_a_filter_narrows_one_aggregate_alone() -> None:
     assert reader.uses[1].conditions[0][0].values == (2,)
     counted = plan.units[0].synopses[reader.uses[2].synopsis].argument
     assert counted is not None
-    assert counted.startswith("CASE WHEN")
+    assert counted.sql.startswith("CASE WHEN")
 
 
 def test_the_identity_of_a_unit_outlives_other_windows_and_thresholds() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.kinds.program import compile_program
+from punctual.own_names import shown
 from punctual.plan.aggregates import Aggregates
+from punctual.plan.expression import Expression
 from punctual.plan.query import Query
+from punctual.plan.rows import Predicate
 from punctual.sql.program import Program
 
 BASE = "/programs"
@@ -57,3 +60,14 @@ def errors(text: str) -> list[PunctualError]:
 def found(text: str) -> list[tuple[str, str]]:
     """The code and the underlined text of every error."""
     return [(e.code, text[e.span.start : e.span.end] if e.span else "") for e in errors(text)]
+
+
+def sql(expression: Expression | None) -> str | None:
+    """As Spark SQL, names of ours as people read them."""
+    return None if expression is None else expression.over({name: shown(name) for name in expression.names})
+
+
+def conditions(predicate: Predicate) -> tuple[list[str | None], set[tuple[object, ...]]]:
+    """What a predicate leaves to Spark, and its comparisons."""
+    comparisons = {(sql(c.column), c.operator, c.values) for c in predicate.comparisons}
+    return [sql(condition) for condition in predicate.opaque], comparisons

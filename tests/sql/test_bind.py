@@ -6,16 +6,16 @@ import pytest
 
 from punctual.errors import Span
 from punctual.kinds.program import compile_program
-from punctual.plan.aggregates import Aggregate
-from punctual.plan.rows import Comparison, Join, Predicate
-from tests.sql.programs import DECLARED, body_of, compiled, found, query
+from punctual.plan.expression import column_of
+from punctual.plan.rows import Join
+from tests.sql.programs import DECLARED, body_of, compiled, conditions, found, query, sql
 
 FROM = "FROM speed [RANGE 1 MINUTE] AS s"
 PERIOD = "PERIOD 1 MINUTE"
 
 
 def calls(body: str) -> list[tuple[str, str | None]]:
-    return [(a.function, a.argument) for a in body_of(query(body)).calls]
+    return [(a.function, sql(a.argument)) for a in body_of(query(body)).calls]
 
 
 def test_a_query_with_everything() -> None:
@@ -25,19 +25,19 @@ def test_a_query_with_everything() -> None:
         "GROUP BY lane, lanes.name, upper(lanes.city) HAVING mean > 3 AND count(*) > 1 "
         f"ORDER BY mean DESC, 1, others NULLS LAST LIMIT 5 {PERIOD}"
     )
-    assert [key.row for key in body_of(bound).rows.keys] == ["`lane`", "`lanes\x1f.name`", "upper(`lanes\x1f.city`)"]
-    assert [(o.name, o.expression, o.reference) for o in bound.outputs] == [
-        ("lane", "`k0`", "k0"), ("name", "`k1`", "k1"), ("mean", "`a0`", "a0"), ("others", "`a1` - 1", None),
-        ("upper(lanes.city) || '!'", "`k2` || '!'", None),
+    assert [sql(key) for key in body_of(bound).rows.keys] == ["`lane`", "`lanes.name`", "upper(`lanes.city`)"]
+    assert [(o.name, sql(o.expression), o.expression.column is not None) for o in bound.outputs] == [
+        ("lane", "`k0`", True), ("name", "`k1`", True), ("mean", "`a0`", True), ("others", "`a1` - 1", False),
+        ("upper(lanes.city) || '!'", "`k2` || '!'", False),
     ]
-    assert body_of(bound).rows.joins == (Join("lanes", "lanes", "inner", (("`lane`", "id"),)),)
-    where = Predicate(("(`sensor` like 'a%' or `lane` in (1, 2))",), (Comparison("`kmh`", ">", (50.0,)),))
-    assert body_of(bound).rows.where == where
-    assert [(a.function, a.argument, a.where) for a in body_of(bound).calls] == [
+    assert body_of(bound).rows.joins == (Join("lanes", "lanes", "inner", ((column_of("lane"), "id"),)),)
+    where = (["(`sensor` like 'a%' or `lane` in (1, 2))"], {("`kmh`", ">", (50.0,))})
+    assert conditions(body_of(bound).rows.where) == where
+    assert [(a.function, sql(a.argument), conditions(a.where)) for a in body_of(bound).calls] == [
         ("avg", "`kmh`", where), ("count", None, where),
     ]
-    assert body_of(bound).having == "`a0` > 3 and `a1` > 1"
-    assert [(o.expression, o.ascending, o.nulls_first) for o in bound.order] == [
+    assert sql(body_of(bound).having) == "`a0` > 3 and `a1` > 1"
+    assert [(sql(o.expression), o.ascending, o.nulls_first) for o in bound.order] == [
         ("`a0`", False, False), ("`k0`", True, True), ("(`a1` - 1)", True, False),
     ]
 
@@ -51,10 +51,12 @@ def test_spans_point_into_the_program() -> None:
         assert span is not None
         return text[span.start : span.end]
 
-    assert [at(o.span) for o in bound.outputs] == ["lane", "max(kmh + 1)"]
+    assert [at(o.expression.span) for o in bound.outputs] == ["lane", "max(kmh + 1)"]
     assert [at(a.span) for a in body_of(bound).calls] == ["max(kmh + 1)", "max(lane)"]
     assert at(body_of(bound).rows.keys[0].span) == "lane"
-    assert at(body_of(bound).having_span) == "max(lane) > 1"
+    having = body_of(bound).having
+    assert having is not None
+    assert at(having.span) == "max(lane) > 1"
     assert at(bound.span) == bound.text
     assert bound.text.startswith("CREATE QUERY q AS")
 
@@ -69,41 +71,52 @@ def test_filters_join_where() -> None:
         f"SELECT count(*) FILTER (WHERE lane > 2 AND upper(sensor) = 'X') a, count(*) FILTER (WHERE lane > 2) b {FROM} "
         f"WHERE kmh < 3 AND abs(lane) = 1 {PERIOD}"
     )
-    below, lane = Comparison("`kmh`", "<", (3.0,)), Comparison("`lane`", ">", (2,))
-    upper = Comparison("CAST((upper(`sensor`) = 'X') AS INT)", "=", (1,))
-    assert body_of(bound).rows.where == Predicate(("abs(`lane`) = 1",), (below,))
-    assert [set(a.where.comparisons) for a in body_of(bound).calls] == [{below, lane, upper}, {below, lane}]
-    assert {a.where.opaque for a in body_of(bound).calls} == {("abs(`lane`) = 1",)}
+    below, lane = ("`kmh`", "<", (3.0,)), ("`lane`", ">", (2,))
+    upper = ("CAST((upper(`sensor`) = 'X') AS INT)", "=", (1,))
+    opaque = ["abs(`lane`) = 1"]
+    assert conditions(body_of(bound).rows.where) == (opaque, {below})
+    found = [conditions(a.where) for a in body_of(bound).calls]
+    assert found == [(opaque, {below, lane, upper}), (opaque, {below, lane})]
 
 
-@pytest.mark.parametrize(("call", "aggregate"), [
-    ("mean(kmh)", Aggregate("avg", "`kmh`")),
-    ("std(kmh)", Aggregate("stddev_samp", "`kmh`")),
-    ("variance(kmh)", Aggregate("var_samp", "`kmh`")),
-    ("count(DISTINCT lane)", Aggregate("count", "`lane`", distinct=True)),
-    ("max(DISTINCT lane)", Aggregate("max", "`lane`")),
-    ("sum(ALL lane)", Aggregate("sum", "`lane`")),
-    ("count_if(kmh > 3)", Aggregate("count_if", "`kmh` > 3")),
-    ("first(kmh)", Aggregate("first", "`kmh`")),
-    ("first(kmh, true)", Aggregate("first", "`kmh`", ignore_nulls=True)),
-    ("first_value(kmh) IGNORE NULLS", Aggregate("first", "`kmh`", ignore_nulls=True)),
-    ("last(kmh IGNORE NULLS)", Aggregate("last", "`kmh`", ignore_nulls=True)),
-    ("last(kmh) RESPECT NULLS", Aggregate("last", "`kmh`")),
-    ("any_value(kmh, false)", Aggregate("first", "`kmh`")),
-    ("percentile_approx(kmh, 0.5)", Aggregate("approx_percentile", "`kmh`", (0.5,))),
-    ("approx_percentile(kmh, array(0.25, 1), 500)", Aggregate("approx_percentile", "`kmh`", ((0.25, 1), 500))),
-    ("approx_count_distinct(lane, 0.02)", Aggregate("approx_count_distinct", "`lane`", (0.02,))),
-    ("sum(CASE WHEN lane = 1 THEN kmh END)", Aggregate("sum", "case when `lane` = 1 then `kmh` end")),
-    ("max(loc.x)", Aggregate("max", "`loc`.`x`")),
-    ("max(s.loc.x)", Aggregate("max", "`loc`.`x`")),
-    ("max(size(transform(tags, t -> upper(t))))", Aggregate("max", "size(transform(`tags`, t -> upper(t)))")),
-    ("count('x')", Aggregate("count", None)),
+def aggregate(
+    function: str,
+    argument: str | None,
+    parameters: tuple[object, ...] = (),
+    *,
+    distinct: bool = False,
+    ignore_nulls: bool = False,
+) -> tuple[object, ...]:
+    return function, argument, parameters, distinct, ignore_nulls
+
+
+@pytest.mark.parametrize(("call", "expected"), [
+    ("mean(kmh)", aggregate("avg", "`kmh`")),
+    ("std(kmh)", aggregate("stddev_samp", "`kmh`")),
+    ("variance(kmh)", aggregate("var_samp", "`kmh`")),
+    ("count(DISTINCT lane)", aggregate("count", "`lane`", distinct=True)),
+    ("max(DISTINCT lane)", aggregate("max", "`lane`")),
+    ("sum(ALL lane)", aggregate("sum", "`lane`")),
+    ("count_if(kmh > 3)", aggregate("count_if", "`kmh` > 3")),
+    ("first(kmh)", aggregate("first", "`kmh`")),
+    ("first(kmh, true)", aggregate("first", "`kmh`", ignore_nulls=True)),
+    ("first_value(kmh) IGNORE NULLS", aggregate("first", "`kmh`", ignore_nulls=True)),
+    ("last(kmh IGNORE NULLS)", aggregate("last", "`kmh`", ignore_nulls=True)),
+    ("last(kmh) RESPECT NULLS", aggregate("last", "`kmh`")),
+    ("any_value(kmh, false)", aggregate("first", "`kmh`")),
+    ("percentile_approx(kmh, 0.5)", aggregate("approx_percentile", "`kmh`", (0.5,))),
+    ("approx_percentile(kmh, array(0.25, 1), 500)", aggregate("approx_percentile", "`kmh`", ((0.25, 1), 500))),
+    ("approx_count_distinct(lane, 0.02)", aggregate("approx_count_distinct", "`lane`", (0.02,))),
+    ("sum(CASE WHEN lane = 1 THEN kmh END)", aggregate("sum", "case when `lane` = 1 then `kmh` end")),
+    ("max(loc.x)", aggregate("max", "`loc`.`x`")),
+    ("max(s.loc.x)", aggregate("max", "`loc`.`x`")),
+    ("max(size(transform(tags, t -> upper(t))))", aggregate("max", "size(transform(`tags`, t -> upper(t)))")),
+    ("count('x')", aggregate("count", None)),
 ])
-def test_aggregates(call: str, aggregate: Aggregate) -> None:
+def test_aggregates(call: str, expected: tuple[object, ...]) -> None:
     (bound,) = body_of(query(f"SELECT {call} {FROM} {PERIOD}")).calls
-    assert Aggregate(
-        bound.function, bound.argument, bound.parameters, bound.distinct, bound.ignore_nulls
-    ) == aggregate
+    parameters, flags = bound.parameters, (bound.distinct, bound.ignore_nulls)
+    assert (bound.function, sql(bound.argument), parameters, *flags) == expected
 
 
 @pytest.mark.parametrize(("select", "groups", "keys", "outputs"), [
@@ -125,40 +138,40 @@ def test_aggregates(call: str, aggregate: Aggregate) -> None:
 ])
 def test_groups(select: str, groups: str, keys: list[str], outputs: list[str]) -> None:
     bound = query(f"SELECT {select} {FROM} GROUP BY {groups} {PERIOD}")
-    assert [key.row for key in body_of(bound).rows.keys] == keys
-    assert [output.expression for output in bound.outputs] == outputs
+    assert [sql(key) for key in body_of(bound).rows.keys] == keys
+    assert [sql(output.expression) for output in bound.outputs] == outputs
 
 
 def test_names_in_having_and_order_follow_spark() -> None:
     """HAVING takes a grouped column before an alias, ORDER BY an alias before a column."""
     bound = query(f"SELECT max(kmh) AS lane {FROM} GROUP BY lane HAVING lane > 1 ORDER BY lane {PERIOD}")
-    assert body_of(bound).having == "`k0` > 1"
-    assert bound.order[0].expression == "`a0`"
+    assert sql(body_of(bound).having) == "`k0` > 1"
+    assert sql(bound.order[0].expression) == "`a0`"
     bound = query(f"SELECT max(kmh) AS sensor {FROM} GROUP BY lane HAVING sensor > 1 ORDER BY s.lane {PERIOD}")
-    assert body_of(bound).having == "`a0` > 1"
-    assert bound.order[0].expression == "`k0`"
+    assert sql(body_of(bound).having) == "`a0` > 1"
+    assert sql(bound.order[0].expression) == "`k0`"
 
 
 @pytest.mark.parametrize(("sources", "joins", "opaque"), [
     (f"{FROM} JOIN lanes l ON s.lane = l.id", [("lanes", "l", "inner", (("`lane`", "id"),))], ()),
     (f"{FROM} LEFT OUTER JOIN lanes ON id = lane + 1", [("lanes", "lanes", "left", (("`lane` + 1", "id"),))], ()),
     (f"{FROM} JOIN lanes ON lane = id AND name <> city", [("lanes", "lanes", "inner", (("`lane`", "id"),))],
-     ("`lanes\x1f.name` <> `lanes\x1f.city`",)),
+     ("`lanes.name` <> `lanes.city`",)),
     (f"{FROM}, cities c, lanes l WHERE l.city = c.city AND lane = l.id",
-     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l\x1f.city`", "city"),))], ()),
+     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
     (f"{FROM} LEFT JOIN lanes l ON lane = id LEFT JOIN cities c ON l.city = c.city WHERE c.country = c.city",
-     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "left", (("`l\x1f.city`", "city"),))],
-     ("`c\x1f.country` = `c\x1f.city`",)),
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "left", (("`l.city`", "city"),))],
+     ("`c.country` = `c.city`",)),
     (f"{FROM} LEFT JOIN lanes l ON lane = id JOIN cities c ON l.city = c.city",
-     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l\x1f.city`", "city"),))], ()),
+     [("lanes", "l", "left", (("`lane`", "id"),)), ("cities", "c", "inner", (("`l.city`", "city"),))], ()),
     (f"{FROM} LEFT JOIN lanes l ON lane = id WHERE l.id = s.big",
-     [("lanes", "l", "left", (("`lane`", "id"),))], ("`l\x1f.id` = `big`",)),
+     [("lanes", "l", "left", (("`lane`", "id"),))], ("`l.id` = `big`",)),
     (f"{FROM}, lanes l WHERE lane = id AND upper(sensor) = l.name",
      [("lanes", "l", "inner", (("`lane`", "id"), ("upper(`sensor`)", "name")))], ()),
     ("FROM lanes, speed [NOW] WHERE lanes.id = lane", [("lanes", "lanes", "inner", (("`lane`", "id"),))], ()),
     ("FROM lanes AS l JOIN speed [NOW] AS c ON l.id = c.lane", [("lanes", "l", "inner", (("`lane`", "id"),))], ()),
     ("FROM lanes AS l LEFT JOIN cities AS c ON l.city = c.city JOIN speed [NOW] ON id = lane AND country <> name",
-     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "left", (("`l\x1f.city`", "city"),))],
+     [("lanes", "l", "inner", (("`lane`", "id"),)), ("cities", "c", "left", (("`l.city`", "city"),))],
      ("`c.country` <> `l.name`",)),
     (f"{FROM} JOIN (lanes JOIN cities ON lanes.city = cities.city) ON id = lane",
      [("lanes", "lanes", "inner", (("`lane`", "id"),)), ("cities", "cities", "inner", (("`lanes.city`", "city"),))],
@@ -166,8 +179,10 @@ def test_names_in_having_and_order_follow_spark() -> None:
 ])
 def test_joins(sources: str, joins: list[tuple[object, ...]], opaque: tuple[str, ...]) -> None:
     bound = query(f"SELECT count(*) {sources} {PERIOD}")
-    assert [(j.table, j.alias, j.how, j.on) for j in body_of(bound).rows.joins] == joins
-    assert body_of(bound).rows.where == Predicate(opaque)
+    rows = body_of(bound).rows
+    on = [tuple((sql(row), column) for row, column in join.on) for join in rows.joins]
+    assert [(j.table, j.alias, j.how, pairs) for j, pairs in zip(rows.joins, on)] == joins
+    assert conditions(rows.where) == (list(opaque), set())
 
 
 def test_nothing_half_registers() -> None:

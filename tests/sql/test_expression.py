@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.sql.pieces import Piece, render, to_pieces
-from punctual.sql.syntax.expression import ColumnReference, Expression, parse_expression, same_but_for_brackets
+from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, parse_expression, same_but_for_brackets
 from punctual.sql.syntax.tokens import tokenize
 
 ROW = (
@@ -25,7 +25,7 @@ EACH = (Path(__file__).parent / "expressions.txt").read_text().splitlines()
 """One expression a line, over the columns above."""
 
 
-def parsed(text: str) -> Expression:
+def parsed(text: str) -> ExpressionSyntax:
     tokens, broken = tokenize(text)
     assert broken is None
     return parse_expression(text, tokens)
@@ -37,9 +37,10 @@ def handed_on(text: str) -> str:
 
     def quote(reference: ColumnReference) -> tuple[Piece, ...]:
         span = expression.place(reference.first, reference.end)
-        return (Piece(".".join(f"`{part}`" for part in reference.parts), "column", span),)
+        column, *fields = (Piece(part, "field", span) for part in reference.parts)
+        return (column, *(piece for field in fields for piece in (Piece(".", "symbol", span), field)))
 
-    return render(to_pieces(expression, quote))
+    return render(to_pieces(expression, quote)).sql
 
 
 @pytest.mark.parametrize("text", EACH)

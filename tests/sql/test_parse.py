@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from punctual.clock import SECOND
+from punctual.plan.expression import column_of, compose
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Bound, Period
 from punctual.plan.ranking import Ranking
 from punctual.plan.relation import Column
 from punctual.plan.source import FeedSource, FileSource, RateSource
 from punctual.sql.bound import DropQuery, Explain, SetOption
-from tests.sql.programs import DECLARED, body_of, compiled, errors, query
+from tests.sql.programs import DECLARED, body_of, compiled, errors, query, sql
 
 MINUTE = 60 * SECOND
 
@@ -34,10 +35,11 @@ def test_sources() -> None:
         CREATE STREAM e (ts TIMESTAMP EVENT TIME WATERMARK 0 SECONDS) FROM FILES '../x/y.parquet';
     """).catalog.streams
     assert streams["a"].source == RateSource(1000, SECOND, None)
-    assert streams["a"].columns[2] == Column("kmh", "DOUBLE", "50 + `value` % 30")
+    assert sql(streams["a"].columns[2].derived) == "50 + `value` % 30"
     assert streams["b"].source == RateSource(5, MINUTE, 20)
     assert streams["c"].source == FeedSource()
-    assert streams["c"].columns[0] == Column("ts", "TIMESTAMP", "timestamp_millis(`time_ms`)")
+    derived = compose("timestamp_millis(", column_of("time_ms"), ")")
+    assert streams["c"].columns[0] == Column("ts", "TIMESTAMP", derived)
     assert streams["d"].source == FileSource("/abs/*.csv", "CSV", (("header", "false"), ("sep", ";")))
     assert streams["e"].source == FileSource("/x/y.parquet", "PARQUET")
 
@@ -84,7 +86,7 @@ def test_our_words_are_not_reserved() -> None:
                   "WHERE error > period AND period = 3 GROUP BY period HAVING max(error) > period "
                   "ORDER BY period DESC, deadline PERIOD 1 MINUTE")
     assert [output.name for output in found.outputs] == ["period", "deadline", "quality"]
-    assert body_of(found).rows.where.opaque == ("`error` > `period`",)
+    assert body_of(found).rows.where.opaque[0].sql == "`error` > `period`"
 
 
 def test_quoted_names_case_and_comments() -> None:
@@ -95,7 +97,7 @@ def test_quoted_names_case_and_comments() -> None:
     """)
     found = program.catalog.queries["q 1"]
     assert (*found.streams, found.name) == ("my stream", "Q 1")
-    assert body_of(found).calls[0].argument == "`a``b`"
+    assert body_of(found).calls[0].argument == column_of("a`b")
 
 
 def test_other_statements() -> None:
@@ -155,13 +157,13 @@ def test_rankings(by: str, semantics: str, numbers: tuple[float, ...]) -> None:
     (query,) = compiled(f"{DECLARED}CREATE QUERY q AS {body};").catalog.queries.values()
     top = query.body
     assert isinstance(top, Ranking)
-    assert (top.k, top.semantics, top.score, top.parameters) == (3, semantics, "`kmh` * 2", numbers)
+    assert (top.k, top.semantics, top.score.sql, top.parameters) == (3, semantics, "`kmh` * 2", numbers)
     assert not top.ascending
     first, second, key = *top.fields, top.key
     assert (first, second[0], key) == ("tie0", "x", "tie0" if semantics.startswith("STREAMS") else "")
-    assert f"'{second}', `kmh` * 2" in top.kept  # a declared column is kept anyway
-    assert "sensor" not in top.kept or semantics == "STREAMS_EXCLUSIVE"
-    assert top.selected.startswith("named_struct('s', `kmh` * 2, 'p', ")
+    assert f"'{second}', `kmh` * 2" in top.kept.sql  # a declared column is kept anyway
+    assert "sensor" not in top.kept.names or semantics == "STREAMS_EXCLUSIVE"
+    assert top.selected.sql.startswith("named_struct('s', `kmh` * 2, 'p', ")
     named = {"EXPECTED_RANK": "expected", "PRF": "score", "PRFE": "score", "STREAMS": "expected"}
     value = named.get(semantics, "probability")
     assert [output.name for output in query.outputs] == ["sensor", "fast", value, "rank"]

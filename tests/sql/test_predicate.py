@@ -11,6 +11,8 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
+from punctual.own_names import joined_column
+from punctual.plan.expression import column_of
 from punctual.plan.rows import Comparison
 from tests.sql.programs import body_of, query
 
@@ -45,7 +47,7 @@ OPAQUE = [
 
 
 def holds(comparison: Comparison, row: dict[str, object]) -> bool:
-    value = row[comparison.column.strip("`")]
+    value = row[comparison.column.written]
     if value is None:
         return False
     if comparison.operator == "in":
@@ -57,7 +59,7 @@ def holds(comparison: Comparison, row: dict[str, object]) -> bool:
 def test_the_kernel_keeps_the_rows_that_sql_keeps(condition: str) -> None:
     where = body_of(query(f"SELECT count(*) FROM speed [NOW] AS s WHERE {condition} PERIOD 1 MINUTE")).rows.where
     assert where.opaque == ()
-    (column,) = {comparison.column.strip("`") for comparison in where.comparisons}
+    (column,) = {comparison.column.written for comparison in where.comparisons}
     sql_type, values = VALUES[column]
     with duckdb.connect() as judge:
         judge.execute(f"CREATE TABLE s ({column} {sql_type})")
@@ -78,11 +80,13 @@ def test_types_of_constants_follow_the_column() -> None:
     found = query("SELECT count(*) FROM speed [NOW] WHERE kmh > 3 AND lane > 3 AND lane = 2.5 PERIOD 1 MINUTE")
     where = body_of(found).rows.where
     assert set(where.comparisons) == {
-        Comparison("`kmh`", ">", (3.0,)), Comparison("`lane`", ">", (3,)), Comparison("`lane`", "in", ()),
+        Comparison(column_of("kmh"), ">", (3.0,)),
+        Comparison(column_of("lane"), ">", (3,)),
+        Comparison(column_of("lane"), "in", ()),
     }
     by_column = {c.column: c.values for c in where.comparisons if c.values}
-    assert isinstance(by_column["`kmh`"][0], float)
-    assert isinstance(by_column["`lane`"][0], int)
+    assert isinstance(by_column[column_of("kmh")][0], float)
+    assert isinstance(by_column[column_of("lane")][0], int)
 
 
 def test_two_ways_to_write_a_condition_are_one() -> None:
@@ -96,4 +100,5 @@ def test_columns_of_tables_are_compared_too() -> None:
     where = body_of(query(
         "SELECT count(*) FROM speed [NOW] LEFT JOIN lanes l ON lane = id WHERE l.name = 'x' AND id < 3 PERIOD 1 MINUTE"
     )).rows.where
-    assert set(where.comparisons) == {Comparison("`l\x1f.name`", "=", ("x",)), Comparison("`l\x1f.id`", "<", (3,))}
+    name, number = (column_of(joined_column("l", column)) for column in ("name", "id"))
+    assert set(where.comparisons) == {Comparison(name, "=", ("x",)), Comparison(number, "<", (3,))}

@@ -16,7 +16,6 @@ from punctual.explain.schedule import Schedule
 from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
 from punctual.kinds.registry import kind_of
-from punctual.own_names import shown
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Period, Query
 from punctual.plan.relation import Stream
@@ -46,12 +45,12 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
             source = label
         for join in unit.joins:
             label = f"u{next(numbers)}"
-            on = " and ".join(f"{row} = {join.alias}.{column}" for row, column in join.on)
-            blocks.append(line(f"{label}  Enrich {source}", f"{join.how} join {join.table}") + f"\n      {_plain(on)}")
+            on = " and ".join(f"{row.written} = {join.alias}.{column}" for row, column in join.on)
+            blocks.append(line(f"{label}  Enrich {source}", f"{join.how} join {join.table}") + f"\n      {on}")
             source = label
         if unit.mask:
             label = f"u{next(numbers)}"
-            parts = "".join(f"\n      {_plain(part)}" for part in unit.mask)
+            parts = "".join(f"\n      {part.written}" for part in unit.mask)
             blocks.append(f"{label}  Filter {source}{parts}")
             source = label
         units[index] = f"u{next(numbers)}"
@@ -109,10 +108,18 @@ def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) ->
                 "unit": f"p{index}",
                 "stream": unit.stream,
                 "united": list(unit.united),
-                "joins": [{"table": j.table, "alias": j.alias, "how": j.how, "on": list(j.on)} for j in unit.joins],
-                "filter": list(unit.mask),
-                "keys": list(unit.keys),
-                "bands": [{"column": b.column, "cuts": list(b.cuts)} for b in unit.bands],
+                "joins": [
+                    {
+                        "table": join.table,
+                        "alias": join.alias,
+                        "how": join.how,
+                        "on": [(row.written, column) for row, column in join.on],
+                    }
+                    for join in unit.joins
+                ],
+                "filter": [condition.written for condition in unit.mask],
+                "keys": [key.written for key in unit.keys],
+                "bands": [{"column": b.column.written, "cuts": list(b.cuts)} for b in unit.bands],
                 "synopses": _synopses(plan, index),
                 "windows": [{"range_us": r, "step_us": s} for r, s in unit.windows],
             }
@@ -156,7 +163,7 @@ def _scan(label: str, stream: Stream) -> str:
         if column.name in stream.keys:
             roles.append("key")
         if column.derived is not None:
-            roles.append(f"= {_plain(column.derived)}")
+            roles.append(f"= {column.derived.written}")
         lines.append(f"      {column.name:<{width}}  {column.type.lower()}  {', '.join(roles)}".rstrip())
     return "\n".join(lines)
 
@@ -176,8 +183,8 @@ def _source(stream: Stream) -> str:
 def _panes(label: str, source: str, plan: SharedPlan, index: int) -> str:
     unit = plan.units[index]
     lines = [line(f"{label}  PaneAggregate {source}", f"read by {len(plan.readers_of(index))}")]
-    lines += [f"      key    {_plain(key)}" for key in unit.keys]
-    lines += [f"      band   {_plain(band.column)}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
+    lines += [f"      key    {key.written}" for key in unit.keys]
+    lines += [f"      band   {band.column.written}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
     for synopsis, described in zip(unit.synopses, _synopses(plan, index)):
         law = "invertible" if SYNOPSES[synopsis.kind].invertible else "mergeable"
         lines.append(line(f"      keep   {described}", law))
@@ -209,7 +216,3 @@ def _synopses(plan: SharedPlan, unit: int) -> list[str]:
             if use.synopsis not in described:
                 described[use.synopsis] = kind_of(reader.query).describe_synopsis(synopses[use.synopsis])
     return [described[number] for number in range(len(synopses))]
-
-
-def _plain(expression: str) -> str:
-    return shown(expression).replace("`", "")

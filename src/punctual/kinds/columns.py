@@ -6,16 +6,19 @@ import pyarrow as pa
 
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
+from punctual.plan.expression import INSTANT, aggregate_name, key_name
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
 def answer_column(job: Job, answered: Answered, name: str) -> pa.Array:
     """The column that expressions call by this name: a key, an aggregate or the instant of the answer."""
-    if name == "at":
+    if name == INSTANT:
         return pa.array(job.due.instants[answered.instant], pa.int64()).cast(TIME)
-    place = int(name[1:])
-    return answered.values[place] if name[0] == "a" else of_type(answered.keys[place], job.types.keys[place])
+    for index, kind in enumerate(job.types.keys):
+        if name == key_name(index):
+            return of_type(answered.keys[index], kind)
+    return next(array for index, array in enumerate(answered.values) if name == aggregate_name(index))
 
 
 def of_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:

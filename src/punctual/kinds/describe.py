@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from punctual.kinds.type_rules import as_written
 from punctual.plan.rows import Comparison
 from punctual.plan.shared import Reader, Use
 
@@ -17,10 +16,11 @@ def described_use(reader: Reader, use: Use, synopsis: str) -> str:
 def described_comparison(comparison: Comparison) -> str:
     """A comparison as its author would write it.
 
-    >>> described_comparison(Comparison("`lane`", "in", (1, 2)))
+    >>> from punctual.plan.expression import column_of
+    >>> described_comparison(Comparison(column_of("lane"), "in", (1, 2)))
     'lane in (1, 2)'
     """
     values = ", ".join(repr(value) for value in comparison.values)
     if comparison.operator == "in":
-        return f"{as_written(comparison.column)} in ({values})"
-    return f"{as_written(comparison.column)} {comparison.operator} {values}"
+        return f"{comparison.column.written} in ({values})"
+    return f"{comparison.column.written} {comparison.operator} {values}"

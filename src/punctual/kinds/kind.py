@@ -21,7 +21,7 @@ from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten
 from punctual.kinds.result import Result
-from punctual.kinds.type_rules import as_written, common_refusals
+from punctual.kinds.type_rules import common_refusals
 from punctual.plan.query import Body, Query
 from punctual.plan.shared import Needs, Reader, Unit, UnitSynopsis
 from punctual.runtime.backend import QueryTypes, Question, TypeRequest
@@ -107,5 +107,5 @@ class Kind(ABC, Generic[B]):
 
     def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
         """A synopsis that its queries need, in EXPLAIN."""
-        argument = "" if synopsis.argument is None else as_written(synopsis.argument)
+        argument = "" if synopsis.argument is None else synopsis.argument.written
         return f"{synopsis.kind}({argument})"

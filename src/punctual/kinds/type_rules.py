@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from punctual.errors import BindError, PunctualError, Span
-from punctual.own_names import shown
 from punctual.runtime.backend import QueryTypes, TypeRequest
 
 NAMES = {
@@ -23,7 +22,7 @@ NAMES = {
 
 def common_refusals(request: TypeRequest, types: QueryTypes) -> list[PunctualError]:
     """Conditions that are none, and keys and orders of types without order."""
-    ordered = [(kind, item.span) for item, kind in zip(request.query.order, types.order)]
+    ordered = [(kind, item.expression.span) for item, kind in zip(request.query.order, types.order)]
     return [*_conditions(request, types), *_keys(request, types), *unordered(ordered)]
 
 
@@ -32,7 +31,7 @@ def _conditions(request: TypeRequest, types: QueryTypes) -> Iterator[PunctualErr
         (kind, condition.span) for condition, kind in zip(request.conditions, types.conditions)
     ]
     if request.having is not None and types.having is not None:
-        found.append((types.having, request.having_span))
+        found.append((types.having, request.having.span))
     for kind, span in found:
         if not pa.types.is_boolean(kind):
             yield BindError(
@@ -46,7 +45,7 @@ def _keys(request: TypeRequest, types: QueryTypes) -> Iterator[PunctualError]:
         if pa.types.is_nested(kind):
             yield BindError(
                 "bind.type-mismatch", f"rows cannot be grouped by {type_name(kind)}", span=key.span,
-                hint=f"group by a part of it, or by its text: CAST({as_written(key.row)} AS STRING)",
+                hint=f"group by a part of it, or by its text: CAST({key.written} AS STRING)",
             )
 
 
@@ -75,8 +74,3 @@ def type_name(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     return NAMES.get(kind, str(kind))
-
-
-def as_written(row: str) -> str:
-    """A row expression as its author would write it."""
-    return shown(row).replace("`", "")

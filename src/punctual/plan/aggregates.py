@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.errors import Span
+from punctual.plan.expression import Expression
 from punctual.plan.query import Body
-from punctual.plan.rows import EVERY_ROW, Condition, Constant, GroupedRows, Predicate
+from punctual.plan.rows import EVERY_ROW, Constant, GroupedRows, Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,12 @@ class Aggregate:
     """
 
     function: str
-    argument: str | None
+    argument: Expression | None
     parameters: tuple[Constant | tuple[Constant, ...], ...] = ()
     distinct: bool = False
     ignore_nulls: bool = False
     where: Predicate = EVERY_ROW
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Expression, ...] = ()
     span: Span | None = None
 
 
@@ -35,10 +36,9 @@ class Aggregates(Body):
 
     rows: GroupedRows
     calls: tuple[Aggregate, ...]
-    having: str | None = None
-    having_span: Span | None = None
+    having: Expression | None = None
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[Expression, ...]:
         """What WHERE and FILTERs leave to Spark."""
         return (*self.rows.conditions, *(condition for call in self.calls for condition in call.conditions))

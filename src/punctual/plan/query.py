@@ -2,9 +2,6 @@
 
 Names, registration, cadence, delivery and status know headers only. What a body means is known to its kind
 (:mod:`punctual.kinds`).
-
-*Answer expressions* (outputs, ORDER BY) are Spark SQL text over what the body computes: group keys are `` `k0` ``,
-`` `k1` `` ..., aggregates `` `a0` ``, `` `a1` `` ..., and the instant is `` `at` `` (a timestamp).
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from dataclasses import dataclass, field
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.expression import Expression
 from punctual.plan.fingerprint import LAYOUT
 
 
@@ -26,25 +24,19 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the answer: its name and its answer expression.
-
-    ``reference`` is ``k<i>`` or ``a<i>`` when the expression is just that.
-    """
+    """A column of the answer: its name and its answer expression."""
 
     name: str
-    expression: str
-    reference: str | None = None
-    span: Span | None = None
+    expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """One ORDER BY item over an answer expression. NULL sorts as Spark does unless said."""
 
-    expression: str
+    expression: Expression
     ascending: bool
     nulls_first: bool
-    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.errors import Span
+from punctual.plan.expression import Expression
 from punctual.plan.query import Body
 from punctual.plan.rows import GroupedRows
 
@@ -28,16 +29,15 @@ class Ranking(Body):
     rows: GroupedRows
     k: int
     semantics: str
-    score: str
-    kept: str
-    selected: str
+    score: Expression
+    kept: Expression
+    selected: Expression
     fields: tuple[str, ...]
     key: str = ""
     alike: bool = False
     parameters: tuple[float, ...] = ()
     ascending: bool = False
     margin: float = 0.0
-    score_span: Span | None = None
     span: Span | None = None
 
     @property

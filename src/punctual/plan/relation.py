@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.expression import Expression
 from punctual.plan.source import FileSource, Source
 
 
@@ -13,12 +14,12 @@ from punctual.plan.source import FileSource, Source
 class Column:
     """A declared column. ``type`` is Spark's DDL in upper case, such as ``DECIMAL(10,2)``.
 
-    ``derived`` is a Spark SQL expression over the declared columns that are not derived.
+    ``derived`` is an expression over the declared columns that are not derived.
     """
 
     name: str
     type: str
-    derived: str | None = None
+    derived: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,6 @@ class Declared:
     relation: Stream | Table
     spans: tuple[Span | None, ...] = ()
     span: Span | None = None
-
-
-def quoted(name: str) -> str:
-    """A name as one identifier of Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def find_column(columns: tuple[Column, ...], name: str) -> Column | None:

@@ -1,15 +1,11 @@
-"""Which rows a query reads, and in which groups: enrichment, conditions and group keys, with every name resolved.
-
-*Row expressions* are Spark SQL text over the columns of the enriched row: a stream's column ``c`` as `` `c` ``, a
-column ``c`` of a joined table with alias ``t`` as the one identifier `` `t.c` ``.
-"""
+"""Which rows a query reads, and in which groups: enrichment, conditions and group keys, with every name resolved."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from punctual.errors import Span
+from punctual.plan.expression import Expression
 
 Operator = Literal["<", "<=", "=", ">=", ">", "<>", "in"]
 Constant = int | float | str
@@ -24,7 +20,7 @@ class Comparison:
     IN only. ``values`` has one constant, or several for ``in``.
     """
 
-    column: str
+    column: Expression
     operator: Operator
     values: tuple[Constant, ...]
 
@@ -33,30 +29,22 @@ class Comparison:
 class Predicate:
     """A conjunction: opaque parts evaluated by Spark, comparisons evaluated in the kernel."""
 
-    opaque: tuple[str, ...] = ()
+    opaque: tuple[Expression, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
 
     def __and__(self, other: Predicate) -> Predicate:
         return Predicate(
-            tuple(sorted({*self.opaque, *other.opaque})),
-            tuple(sorted({*self.comparisons, *other.comparisons}, key=repr)),
+            tuple(sorted({*self.opaque, *other.opaque}, key=lambda condition: condition.sql)),
+            tuple(sorted({*self.comparisons, *other.comparisons}, key=_place)),
         )
 
 
+def _place(comparison: Comparison) -> tuple[str, str, str]:
+    """Any order will do, as long as it does not depend on how the program is written."""
+    return comparison.column.sql, comparison.operator, repr(comparison.values)
+
+
 EVERY_ROW = Predicate()
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A conjunct of WHERE or FILTER that Spark has to judge: a row expression, and its place in the program."""
-
-    row: str
-    span: Span | None = None
-
-    @property
-    def truth(self) -> str:
-        """The row expression that is 1 where the condition holds, and 0 or NULL elsewhere."""
-        return f"CAST(({self.row}) AS INT)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +54,17 @@ class Join:
     table: str
     alias: str
     how: Literal["inner", "left"]
-    on: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A grouping expression."""
-
-    row: str
-    span: Span | None = None
+    on: tuple[tuple[Expression, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedRows:
     """The rows of a window, enriched by static tables and cut into groups.
 
-    ``where`` decides which rows count, and so which groups exist; ``conditions`` are its opaque parts with their
-    places.
+    ``where`` decides which rows count, and so which groups exist; ``conditions`` are its opaque parts as written.
     """
 
     joins: tuple[Join, ...] = ()
     where: Predicate = EVERY_ROW
-    conditions: tuple[Condition, ...] = ()
-    keys: tuple[Key, ...] = ()
+    conditions: tuple[Expression, ...] = ()
+    keys: tuple[Expression, ...] = ()

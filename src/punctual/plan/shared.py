@@ -12,6 +12,7 @@ from typing import Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.expression import Expression
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SynopsisKind
 from punctual.plan.query import Query
@@ -27,7 +28,7 @@ class UnitSynopsis:
     """What a unit keeps of one row expression."""
 
     kind: SynopsisKind
-    argument: str | None
+    argument: Expression | None
     parameters: tuple[int | None, ...] = ()
     ignore_nulls: bool = False
 
@@ -80,7 +81,7 @@ class Needs:
 class BandColumn:
     """A row expression that queries compare with constants, and those constants, sorted."""
 
-    column: str
+    column: Expression
     kind: Literal["number", "label"]
     cuts: tuple[Constant, ...]
 
@@ -91,8 +92,8 @@ class Unit:
 
     stream: str
     joins: tuple[Join, ...]
-    mask: tuple[str, ...]
-    keys: tuple[str, ...]
+    mask: tuple[Expression, ...]
+    keys: tuple[Expression, ...]
     bands: tuple[BandColumn, ...]
     synopses: tuple[UnitSynopsis, ...]
     windows: tuple[tuple[Micros, Micros], ...]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from punctual.own_names import own_sql
-from punctual.plan.relation import Column, Stream, find_column, quoted
+from punctual.own_names import own
+from punctual.plan.expression import NULL, Expression, cast, column_of, function_call, string
+from punctual.plan.relation import Column, Stream, find_column
 
 PROBABILITY, RULE, KEY, STREAM, ROW = (
-    own_sql(f"<{name}>") for name in ("probability", "rule", "key", "stream", "row")
+    own(f"<{name}>") for name in ("probability", "rule", "key", "stream", "row")
 )
 MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRING", ROW: "ARRAY<STRING>"}
 """The columns that united streams have besides, and their types."""
@@ -33,20 +34,30 @@ def common_columns(streams: Sequence[Stream]) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def own_meanings(stream: Stream) -> dict[str, str]:
+def own_meanings(stream: Stream) -> dict[str, Expression]:
     """What ``PROBABILITY``, ``RULE``, ``KEY``, ``STREAM`` and ``ROW`` are of a row of this stream, over its columns.
 
     >>> from punctual.plan.source import FeedSource
     >>> gates = Stream("gates", (Column("t", "TIMESTAMP"),), "t", 0, FeedSource(), rule="car")
-    >>> own_meanings(gates)[RULE]
-    "CAST(concat('gates:', CAST(`car` AS STRING)) AS STRING)"
+    >>> own_meanings(gates)[RULE].sql
+    "CAST((concat('gates:', CAST((`car`) AS STRING))) AS STRING)"
     """
-    probability = "NULL" if stream.probability is None else quoted(stream.probability)
-    rule = "NULL" if stream.rule is None else f"concat('{stream.name}:', CAST({quoted(stream.rule)} AS STRING))"
-    row = ", ".join(f"CAST({quoted(column.name)} AS STRING)" for column in given_columns(stream))
-    meanings = {PROBABILITY: probability, RULE: rule, KEY: key_of(stream)}
-    values = {**meanings, STREAM: f"'{stream.name}'", ROW: f"array({row})"}
-    return {name: f"CAST({value} AS {MEANINGS[name]})" for name, value in values.items()}
+    rule = NULL
+    if stream.rule is not None:
+        rule = function_call("concat", (string(f"{stream.name}:"), cast(column_of(stream.rule), "STRING")))
+    values = {
+        PROBABILITY: column_or_null(stream.probability),
+        RULE: rule,
+        KEY: key_of(stream),
+        STREAM: string(stream.name),
+        ROW: function_call("array", [cast(column_of(given.name), "STRING") for given in given_columns(stream)]),
+    }
+    return {name: cast(value, MEANINGS[name]) for name, value in values.items()}
+
+
+def column_or_null(name: str | None) -> Expression:
+    """What a stream may declare or not."""
+    return NULL if name is None else column_of(name)
 
 
 def given_columns(stream: Stream) -> tuple[Column, ...]:
@@ -54,8 +65,8 @@ def given_columns(stream: Stream) -> tuple[Column, ...]:
     return tuple(column for column in stream.columns if column.derived is None)
 
 
-def key_of(stream: Stream) -> str:
+def key_of(stream: Stream) -> Expression:
     """The stream's key as one value; several columns as JSON, which tells them apart."""
     if len(stream.keys) <= 1:
-        return quoted(stream.keys[0]) if stream.keys else "NULL"
-    return f"to_json(struct({', '.join(quoted(name) for name in stream.keys)}))"
+        return column_of(stream.keys[0]) if stream.keys else NULL
+    return function_call("to_json", [function_call("struct", [column_of(name) for name in stream.keys])])

@@ -26,12 +26,15 @@ from pyspark.sql.types import (
 )
 
 from punctual.errors import BindError, PunctualError, Span
-from punctual.own_names import joined_column, shown
+from punctual.own_names import joined_column, own, shown
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.expression import INSTANT, NULL, aggregate_name, cast, key_name
 from punctual.plan.query import Query
-from punctual.plan.relation import Column, Declared, Stream, Table, quoted
+from punctual.plan.relation import Column, Declared, Stream, Table
+from punctual.plan.sql_text import quoted
 from punctual.plan.united import MEANINGS
 from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
+from punctual.runtime.lower import join_condition
 
 CODES = {
     "UNRESOLVED_ROUTINE": "bind.unknown-function",
@@ -151,20 +154,20 @@ def _relations(request: TypeRequest) -> set[str]:
 
 def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
     def several(letter: str, spans: Sequence[Span | None]) -> tuple[pa.DataType, ...]:
-        return tuple(_arrow(struct[f"{letter}{i}"].dataType, span) for i, span in enumerate(spans))
+        return tuple(_arrow(struct[own(f"{letter}{i}")].dataType, span) for i, span in enumerate(spans))
 
     arguments = tuple(
-        None if one.argument is None else _arrow(struct[f"x{i}"].dataType, one.span)
+        None if one.argument is None else _arrow(struct[own(f"x{i}")].dataType, one.span)
         for i, one in enumerate(request.aggregates)
     )
     return QueryTypes(
         several("k", [key.span for key in request.rows.keys]),
         several("a", [one.span for one in request.aggregates]),
-        several("o", [output.span for output in request.query.outputs]),
-        several("s", [order.span for order in request.query.order]),
+        several("o", [output.expression.span for output in request.query.outputs]),
+        several("s", [order.expression.span for order in request.query.order]),
         arguments,
         several("c", [condition.span for condition in request.conditions]),
-        None if request.having is None else _arrow(struct["h"].dataType, request.having_span),
+        None if request.having is None else _arrow(struct[own("h")].dataType, request.having.span),
     )
 
 
@@ -203,10 +206,8 @@ def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
 
 def _frame(relation: Stream | Table) -> _Frame:
     columns = relation.columns
-    plain = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns if c.derived is None)
-    others = [c for c in columns if c.derived is not None]
-    derived = "".join(f", CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in others)
-    text = f"SELECT {plain} WHERE false"
+    derived = "".join(f", {cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in columns if c.derived is not None)
+    text = f"SELECT {_nothing(columns)} WHERE false"
     return _Frame(f"SELECT *{derived} FROM ({text})" if derived else text, tuple(c.name for c in columns))
 
 
@@ -216,45 +217,48 @@ def _relation_text(declared: Declared) -> _Text:
     spans = declared.spans or (None,) * len(columns)
     for number, (column, span) in enumerate(zip(columns, spans)):
         text.add(", " if number else "")
-        value = "NULL" if column.derived is None else f"({column.derived})"
-        text.add(f"CAST({value} AS {column.type})", span)
-    plain = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns if c.derived is None)
-    return text.add(f") FROM (SELECT {plain} WHERE false)")
+        text.add(cast(column.derived or NULL, column.type).sql, span)
+    return text.add(f") FROM (SELECT {_nothing(columns)} WHERE false)")
+
+
+def _nothing(columns: Sequence[Column]) -> str:
+    """The columns that rows come with, without any row."""
+    return ", ".join(f"{cast(NULL, c.type).sql} AS {quoted(c.name)}" for c in columns if c.derived is None)
 
 
 def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
     query, rows = request.query, request.rows
     inner = _Text().add("SELECT ")
     names: list[str] = []
+
+    def select(text: str, span: Span | None, name: str) -> None:
+        inner.add(", " if names else "").add(text, span).add(f" AS {quoted(name)}")
+        names.append(quoted(name))
+
     for number, key in enumerate(rows.keys):
-        inner.add(", " if names else "").add(f"({key.row})", key.span).add(f" AS `k{number}`")
-        names.append(f"`k{number}`")
+        select(f"({key.sql})", key.span, key_name(number))
     for number, aggregate in enumerate(request.aggregates):
-        inner.add(", " if names else "").add(call(aggregate), aggregate.span).add(f" AS `a{number}`")
-        names.append(f"`a{number}`")
+        select(call(aggregate), aggregate.span, aggregate_name(number))
         if aggregate.argument is not None:
-            inner.add(f", any_value({aggregate.argument}) AS `x{number}`", aggregate.span)
-            names.append(f"`x{number}`")
+            select(f"any_value({aggregate.argument.sql})", aggregate.span, own(f"x{number}"))
     for number, condition in enumerate(request.conditions):
-        inner.add(", " if names else "").add(f"any_value({condition.row})", condition.span).add(f" AS `c{number}`")
-        names.append(f"`c{number}`")
+        select(f"any_value({condition.sql})", condition.span, own(f"c{number}"))
     inner.add(f" FROM ({_rows(query, frames)})")
     for join in rows.joins:
         frame = frames[join.table.lower()]
         columns = ", ".join(f"{quoted(name)} AS {quoted(joined_column(join.alias, name))}" for name in frame.columns)
         inner.add(f" {join.how.upper()} JOIN (SELECT {columns} FROM ({frame.text})) ON ")
-        matches = (f"({row}) = {quoted(joined_column(join.alias, column))}" for row, column in join.on)
-        inner.add(" AND ".join(matches), query.span)
+        inner.add(join_condition(join), query.span)
     if rows.keys:
         inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(rows.keys))))
     text = _Text().add("SELECT struct(" + ", ".join(names))
-    for number, output in enumerate(query.outputs):
-        text.add(", " if names or number else "").add(f"({output.expression})", output.span).add(f" AS o{number}")
-    for number, order in enumerate(query.order):
-        text.add(", ").add(f"({order.expression})", order.span).add(f" AS s{number}")
-    if request.having is not None:
-        text.add(", ").add(f"({request.having})", request.having_span).add(" AS h")
-    text.add(") FROM (SELECT *, TIMESTAMP'1970-01-01' AS at FROM (")
+    answers = [(f"o{number}", output.expression) for number, output in enumerate(query.outputs)]
+    answers += [(f"s{number}", order.expression) for number, order in enumerate(query.order)]
+    answers += [] if request.having is None else [("h", request.having)]
+    for number, (name, expression) in enumerate(answers):
+        text.add(", " if names or number else "").add(f"({expression.sql})", expression.span)
+        text.add(f" AS {quoted(own(name))}")
+    text.add(f") FROM (SELECT *, TIMESTAMP'1970-01-01' AS {quoted(INSTANT)} FROM (")
     shift = text.length
     text.add(str(inner))
     text.places += [(a + shift, b + shift, span) for a, b, span in inner.places]
@@ -266,14 +270,15 @@ def _rows(query: Query, frames: dict[str, _Frame]) -> str:
     text = frames[query.streams[0].lower()].text
     if len(query.streams) == 1:
         return text
-    return f"SELECT *, {', '.join(f'CAST(NULL AS {t}) AS {name}' for name, t in MEANINGS.items())} FROM ({text})"
+    meanings = ", ".join(f"{cast(NULL, kind).sql} AS {quoted(name)}" for name, kind in MEANINGS.items())
+    return f"SELECT *, {meanings} FROM ({text})"
 
 
 def call(aggregate: Aggregate) -> str:
     """The aggregate as Spark would write it, for its type."""
     if aggregate.argument is None:
         return f"{aggregate.function}(*)"
-    arguments = [f"({aggregate.argument})"]
+    arguments = [f"({aggregate.argument.sql})"]
     for parameter in aggregate.parameters:
         if isinstance(parameter, tuple):
             arguments.append("array(" + ", ".join(repr(p) for p in parameter) + ")")
@@ -298,7 +303,7 @@ def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, _Text], s
     contexts = refusal.getQueryContext() or []
     _key, statement, text = item
     span = text.place(start) or statement
-    message = refusal.getMessage() or str(refusal)
+    message = shown(refusal.getMessage() or str(refusal))
     fact = message.split("] ", 1)[-1].split(" SQLSTATE")[0].split("\n")[0].strip().rstrip(".")
     if condition.startswith("UNRESOLVED_ROUTINE"):
         named = (refusal.getMessageParameters() or {}).get("routineName", "").replace("`", "")

@@ -12,12 +12,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from punctual.clock import Micros
-from punctual.errors import PunctualError, Span
+from punctual.errors import PunctualError
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.expression import Expression
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.plan.rows import Condition, GroupedRows
+from punctual.plan.rows import GroupedRows
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.lower import Branch
@@ -35,9 +36,8 @@ class TypeRequest:
     query: Query
     rows: GroupedRows
     aggregates: tuple[Aggregate, ...]
-    conditions: tuple[Condition, ...] = ()
-    having: str | None = None
-    having_span: Span | None = None
+    conditions: tuple[Expression, ...] = ()
+    having: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Tick:
 class Question:
     """Answer expressions over columns of equal length; ``types`` are those of the results."""
 
-    expressions: tuple[str, ...]
+    expressions: tuple[Expression, ...]
     types: tuple[pa.DataType, ...]
     columns: Mapping[str, pa.Array]
 

@@ -13,14 +13,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from punctual.own_names import own_sql
+from punctual.own_names import own
+from punctual.plan.expression import Expression
+from punctual.plan.sql_text import quoted
 from punctual.runtime.backend import Question
 from punctual.runtime.parameters import parametrised
 
 LOCAL_ROWS = 5_000
 """Above this a job that returns Arrow is cheaper than rows that are unpickled one by one."""
 
-Shape = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+Shape = tuple[tuple[Expression, ...], tuple[tuple[str, str], ...]]
+VIEW, ORDER, SHAPE = own("answers"), own("order"), own("shape")
 
 
 def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa.Array]]:
@@ -38,8 +41,8 @@ def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa
         return results
     relation, texts = _relation(questions, shapes)
     frame = spark.createDataFrame(relation)
-    frame.createOrReplaceTempView(own_sql("answers"))
-    selected = spark.sql(f"SELECT _n, {', '.join(texts)} FROM {own_sql('answers')}")
+    frame.createOrReplaceTempView(quoted(VIEW))
+    selected = spark.sql(f"SELECT {quoted(ORDER)}, {', '.join(texts)} FROM {quoted(VIEW)}")
     types = [t for members in shapes.values() for t in questions[members[0]].types]
     local = relation.num_rows <= LOCAL_ROWS and all(_is_plain(t) for t in types)
     if local:
@@ -47,7 +50,7 @@ def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa
         columns = [[row[i + 1] for row in rows] for i in range(len(shapes))]
     else:
         table = selected.toArrow()
-        table = table.take(np.argsort(table.column("_n").to_numpy(), kind="stable"))
+        table = table.take(np.argsort(table.column(ORDER).to_numpy(), kind="stable"))
     at = 0
     for place, members in enumerate(shapes.values()):
         for number in members:
@@ -67,7 +70,7 @@ def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa
 
 
 def _relation(questions: Sequence[Question], shapes: dict[Shape, list[int]]) -> tuple[pa.Table, list[str]]:
-    """The stacked relation (`_s` is the shape, `_n` keeps the order) and a struct expression for each shape."""
+    """The stacked relation (with the shape of each row, and its place) and a struct expression for each shape."""
     total = sum(questions[n].rows for members in shapes.values() for n in members)
     pools: dict[tuple[str, int], list[pa.Array]] = {}
     filled: dict[tuple[str, int], int] = {}
@@ -78,7 +81,7 @@ def _relation(questions: Sequence[Question], shapes: dict[Shape, list[int]]) -> 
     for place, (key, members) in enumerate(shapes.items()):
         rows = sum(questions[n].rows for n in members)
         uses: dict[str, int] = {}
-        names: list[str] = []
+        names: dict[str, str] = {}
         for name, array in questions[members[0]].columns.items():
             kind = str(array.type)
             types[kind] = array.type
@@ -89,27 +92,24 @@ def _relation(questions: Sequence[Question], shapes: dict[Shape, list[int]]) -> 
                 pool.append(pa.nulls(at - filled.get(slot, 0), array.type))
             pool += [questions[n].columns[name] for n in members]
             filled[slot] = at + rows
-            names.append(f"`{kind}#{slot[1]}` AS `{name}`")
-        fields = ", ".join(f"'{i}', ({text})" for i, text in enumerate(key[0]))
-        texts.append(_bound(place, fields, names))
+            names[name] = _pool_name(slot)
+        fields = ", ".join(f"'{i}', ({expression.over(names)})" for i, expression in enumerate(key[0]))
+        texts.append(f"CASE WHEN {quoted(SHAPE)} = {place} THEN named_struct({fields}) END AS r{place}")
         labels.append(np.full(rows, place, np.int32))
         at += rows
     arrays = [pa.array(np.arange(total, dtype=np.int64)), pa.array(np.concatenate(labels))]
-    columns = ["_n", "_s"]
+    columns = [ORDER, SHAPE]
     for slot, pool in pools.items():
         if filled[slot] < total:
             pool.append(pa.nulls(total - filled[slot], types[slot[0]]))
         arrays.append(pa.chunked_array(pool, types[slot[0]]))
-        columns.append(f"{slot[0]}#{slot[1]}")
+        columns.append(_pool_name(slot))
     return pa.Table.from_arrays(arrays, names=columns), texts
 
 
-def _bound(place: int, fields: str, names: list[str]) -> str:
-    """The struct of one shape, its columns taken from the pools."""
-    for name in sorted(names, key=len, reverse=True):
-        pool, own = name.split(" AS ")
-        fields = fields.replace(own, pool)
-    return f"CASE WHEN _s = {place} THEN named_struct({fields}) END AS r{place}"
+def _pool_name(slot: tuple[str, int]) -> str:
+    """The column of the relation that is the so-manieth of its type."""
+    return own(f"{slot[0]} {slot[1]}")
 
 
 def _is_plain(data_type: pa.DataType) -> bool:

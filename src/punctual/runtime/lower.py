@@ -8,7 +8,6 @@ Every expression is computed once a branch, however many units name it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,10 +15,13 @@ from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
 from punctual.kernel.synopses.distinct import precision_for
 from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY, joined_column, joined_flag
+from punctual.plan.expression import Expression, cast, column_of, conjunction
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.relation import Stream, quoted
+from punctual.plan.relation import Stream
 from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
+from punctual.plan.sql_text import quoted
 from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.read_plan import row_text
 
@@ -30,7 +32,7 @@ class Branch:
 
     stream: Stream
     joins: tuple[Join, ...]
-    projections: tuple[tuple[str, str], ...]
+    projections: tuple[tuple[str, Expression], ...]
     units: tuple[tuple[str, UnitSpec], ...]
     counted: bool
     """Whether this branch counts rows and writes dead letters: the first of its stream."""
@@ -46,13 +48,12 @@ class _Columns:
     of a union.
     """
 
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[Expression, str] = field(default_factory=dict)
 
-    def name(self, expression: str) -> str:
-        digest = hashlib.blake2b(expression.encode(), digest_size=8).hexdigest()
-        return self.names.setdefault(expression, f"c{digest}")
+    def name(self, expression: Expression) -> str:
+        return self.names.setdefault(expression, f"c{fingerprint(expression)}")
 
-    def projections(self) -> tuple[tuple[str, str], ...]:
+    def projections(self) -> tuple[tuple[str, Expression], ...]:
         return tuple((name, expression) for expression, name in self.names.items())
 
 
@@ -84,15 +85,14 @@ def _branch(
 
 
 def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
-    mask = [f"({part})" for part in unit.mask]
-    mask += [quoted(joined_flag(join.alias)) for join in unit.joins if join.how == "inner"]
+    mask = [*unit.mask, *(column_of(joined_flag(join.alias)) for join in unit.joins if join.how == "inner")]
     ties: tuple[str, ...] = ()
     if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
         others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
-        ties = tuple(columns.name(quoted(name)) for name in others)
+        ties = tuple(columns.name(column_of(name)) for name in others)
     return UnitSpec(
         keys=tuple(columns.name(key) for key in unit.keys),
-        mask=columns.name(" AND ".join(mask)) if mask else None,
+        mask=columns.name(conjunction(mask)) if mask else None,
         bands=tuple(Band(columns.name(band.column), band.kind, band.cuts) for band in unit.bands),
         progressions=progressions_for(unit.windows),
         synopses=tuple(_synopsis(synopsis, columns) for synopsis in unit.synopses),
@@ -108,6 +108,11 @@ def _synopsis(synopsis: UnitSynopsis, columns: _Columns) -> SynopsisSpec:
         parameters = (precision_for(millionths / 1e6),)
     column = None if synopsis.argument is None else columns.name(synopsis.argument)
     return SynopsisSpec(synopsis.kind, column, parameters, synopsis.ignore_nulls)
+
+
+def join_condition(join: Join) -> str:
+    """What a row and a row of the table agree on, as Spark SQL."""
+    return " AND ".join(f"({row.sql}) = {quoted(joined_column(join.alias, column))}" for row, column in join.on)
 
 
 def rows_only(windows: Sequence[tuple[int, int]]) -> UnitSpec:
@@ -145,8 +150,8 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     event_time = quoted(stream.event_time)
     meanings = ""
     if branch.united:
-        meanings = "".join(f", {value} AS {name}" for name, value in own_meanings(stream).items())
-    derived = [f"CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
+        meanings = "".join(f", {value.sql} AS {quoted(name)}" for name, value in own_meanings(stream).items())
+    derived = [f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
     source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
     judged = (
@@ -166,13 +171,12 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
         ]
     else:
         outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]
-    outputs += [f"({expression}) AS {name}" for name, expression in branch.projections]
+    outputs += [f"({expression.sql}) AS {name}" for name, expression in branch.projections]
     text = f"SELECT {', '.join(outputs)} FROM ({judged})"
     for join in branch.joins:
-        condition = " AND ".join(f"({own}) = {quoted(joined_column(join.alias, column))}" for own, column in join.on)
         # Only a branch of its own may drop rows: the shared one counts all of them.
         kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"
-        text += f" {kind} {quoted(tables[join.alias])} ON {condition}"
+        text += f" {kind} {quoted(tables[join.alias])} ON {join_condition(join)}"
     if not branch.counted:
         text += f" WHERE {why} IS NULL"
     return text

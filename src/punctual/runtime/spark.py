@@ -10,7 +10,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark import SparkContext
 
-from punctual.plan.relation import Declared, Stream, Table, quoted
+from punctual.plan.expression import cast
+from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.sql_text import quoted
 from punctual.ports.feeds.static_tables import read_table
 from punctual.runtime import session
 from punctual.runtime.analysis import judge
@@ -52,7 +54,7 @@ class SparkBackend:
         source = table.source
         frame = read_table(self.spark, declared, source.path, source.format, source.options)
         values = [
-            quoted(c.name) if c.derived is None else f"CAST(({c.derived}) AS {c.type}) AS {quoted(c.name)}"
+            quoted(c.name) if c.derived is None else f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}"
             for c in table.columns
         ]
         return frame.selectExpr(*values).toArrow()

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.own_names import joined_column, joined_flag, own
-from punctual.plan.relation import quoted
 from punctual.plan.rows import Join
+from punctual.plan.sql_text import quoted
 from punctual.runtime.backend import SliceWork, Tick
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import InWorker, Reduce

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from punctual.clock import Micros
+from punctual.plan.expression import Expression
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Query
 from punctual.plan.rows import Comparison, Constant, Predicate
@@ -113,7 +114,7 @@ def _plan(before: _Planned | None, index: int, members: Sequence[Timed], owner: 
 def _key(query: Query, needs: Needs) -> object:
     """What queries that share a unit agree on."""
     rows = needs.rows
-    return (query.streams, rows.joins, rows.where.opaque, tuple(k.row for k in rows.keys), _compared(needs))
+    return (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs))
 
 
 def _reader(
@@ -130,14 +131,15 @@ def _predicates(needs: Needs) -> list[Predicate]:
     return [needs.rows.where, *(use.where for use in needs.uses)]
 
 
-def _compared(needs: Needs) -> tuple[str, ...]:
-    return tuple(sorted({c.column for predicate in _predicates(needs) for c in predicate.comparisons}))
+def _compared(needs: Needs) -> tuple[Expression, ...]:
+    columns = {c.column for predicate in _predicates(needs) for c in predicate.comparisons}
+    return tuple(sorted(columns, key=lambda column: column.sql))
 
 
 def _unit(members: Sequence[Timed], owner: str) -> Unit:
     first, needed, _step = members[0]
     synopses = {ROWS: None, **{use.synopsis: None for _query, needs, _step in members for use in needs.uses}}
-    constants: dict[str, set[Constant]] = {column: set() for column in _compared(needed)}
+    constants: dict[Expression, set[Constant]] = {column: set() for column in _compared(needed)}
     for _query, needs, _step in members:
         for predicate in _predicates(needs):
             for comparison in predicate.comparisons:
@@ -146,7 +148,7 @@ def _unit(members: Sequence[Timed], owner: str) -> Unit:
         stream=first.streams[0],
         joins=needed.rows.joins,
         mask=needed.rows.where.opaque,
-        keys=tuple(key.row for key in needed.rows.keys),
+        keys=needed.rows.keys,
         bands=tuple(_band(column, values) for column, values in constants.items()),
         synopses=_ordered(synopses),
         windows=tuple(sorted({(query.range_us, step) for query, _needs, step in members})),
@@ -169,7 +171,7 @@ def _ordered(synopses: Iterable[UnitSynopsis]) -> tuple[UnitSynopsis, ...]:
     return (ROWS, *sorted((s for s in _largest(synopses) if s != ROWS), key=repr))
 
 
-def _band(column: str, values: set[Constant]) -> BandColumn:
+def _band(column: Expression, values: set[Constant]) -> BandColumn:
     labels = [value for value in values if isinstance(value, str)]
     if labels:
         return BandColumn(column, "label", tuple(sorted(labels)))
@@ -200,7 +202,7 @@ def _size(synopsis: UnitSynopsis) -> float:
 
 
 def _conditions(unit: Unit, predicate: Predicate) -> Conditions:
-    by_column: dict[str, list[Comparison]] = {}
+    by_column: dict[Expression, list[Comparison]] = {}
     for comparison in predicate.comparisons:
         by_column.setdefault(comparison.column, []).append(comparison)
     return tuple(tuple(by_column.get(band.column, ())) for band in unit.bands)

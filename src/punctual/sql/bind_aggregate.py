@@ -6,21 +6,22 @@ from dataclasses import replace
 
 from punctual.errors import BindError, Span
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.expression import Expression
 from punctual.plan.functions import FUNCTIONS, canonical
-from punctual.plan.rows import Condition, Constant, Predicate
+from punctual.plan.rows import Constant, Predicate
 from punctual.sql.bind_predicate import bind_filter
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.function_names import refuse_aggregate
 from punctual.sql.problems import Problems, not_yet
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import Call, Expression, split_commas
+from punctual.sql.syntax.expression import Call, ExpressionSyntax, split_commas
 from punctual.sql.syntax.tokens import Token
 
 Parameter = Constant | tuple[Constant, ...]
 
 
 def bind_aggregate(
-    expression: Expression, call: Call, scope: Scope, where: Predicate, problems: Problems
+    expression: ExpressionSyntax, call: Call, scope: Scope, where: Predicate, problems: Problems
 ) -> Aggregate | None:
     """The aggregate that a call means, or None with the reason noted in ``problems``."""
     before = len(problems.errors)
@@ -30,7 +31,7 @@ def bind_aggregate(
             _check_names(expression.part(first, end), scope, problems)
         problems.add(refusal)
         return None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Expression, ...] = ()
     if call.where is not None:
         own, conditions = bind_filter(expression.part(*call.where), scope, problems)
         where = where & own
@@ -42,7 +43,7 @@ def bind_aggregate(
     return replace(aggregate, where=where, conditions=conditions)
 
 
-def _aggregate(expression: Expression, call: Call, scope: Scope, problems: Problems) -> Aggregate:
+def _aggregate(expression: ExpressionSyntax, call: Call, scope: Scope, problems: Problems) -> Aggregate:
     name = canonical(call.name)
     assert name is not None
     function, span = FUNCTIONS[name], expression.place(call.first, call.end)
@@ -67,13 +68,13 @@ def _aggregate(expression: Expression, call: Call, scope: Scope, problems: Probl
         raise _wrong(f"{call.name} takes {wanted} argument{'s' if most else ''}, not {given + 1}", span)
     parameters = tuple(_parameter(expression, part) for part in arguments[1:])
     _check_parameters(name, parameters, span)
-    argument: str | None = None
+    argument: Expression | None = None
     tokens = expression.tokens[slice(*arguments[0])]
     if tokens[0].word == "*" and len(tokens) == 1:
         if name != "count" or call.distinct:
             raise _wrong(f"{call.name} needs a column, not *", span)
     elif not (name == "count" and not call.distinct and len(tokens) == 1 and tokens[0].kind in ("number", "string")):
-        argument = row_sql(expression.part(*arguments[0]), scope, "aggregate", problems)
+        argument = row_expression(expression.part(*arguments[0]), scope, "aggregate", problems)
     # the least and the greatest of the distinct values are those of all values
     distinct = call.distinct and function.distinct != function.synopsis
     return Aggregate(name, argument, parameters, distinct, ignore_nulls, span=span)
@@ -92,7 +93,7 @@ def _check_parameters(name: str, parameters: tuple[Parameter, ...], span: Span) 
             raise _wrong("a relative standard deviation is a number between 0 and 1", span)
 
 
-def _parameter(expression: Expression, part: tuple[int, int]) -> Parameter:
+def _parameter(expression: ExpressionSyntax, part: tuple[int, int]) -> Parameter:
     first, end = part
     tokens = expression.tokens[first:end]
     if len(tokens) > 2 and tokens[0].word == "ARRAY" and tokens[1].word == "(":
@@ -101,7 +102,7 @@ def _parameter(expression: Expression, part: tuple[int, int]) -> Parameter:
     return _constant(tokens, expression, part)
 
 
-def _constant(tokens: tuple[Token, ...], expression: Expression, part: tuple[int, int]) -> Constant:
+def _constant(tokens: tuple[Token, ...], expression: ExpressionSyntax, part: tuple[int, int]) -> Constant:
     sign = -1 if tokens and tokens[0].word == "-" else 1
     rest = tokens[1:] if sign < 0 else tokens
     if len(rest) != 1 or rest[0].kind != "number":
@@ -114,13 +115,13 @@ def _constant(tokens: tuple[Token, ...], expression: Expression, part: tuple[int
         raise _wrong("this must be a plain number", rest[0].span) from None
 
 
-def _check_names(expression: Expression, scope: Scope, problems: Problems) -> None:
+def _check_names(expression: ExpressionSyntax, scope: Scope, problems: Problems) -> None:
     for column in expression.columns:
         with problems.part():
             scope.resolve(column, expression)
 
 
-def _word(expression: Expression, part: tuple[int, int]) -> str:
+def _word(expression: ExpressionSyntax, part: tuple[int, int]) -> str:
     return expression.tokens[part[0]].word if part[1] - part[0] == 1 else ""
 
 

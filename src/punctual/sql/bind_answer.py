@@ -2,10 +2,9 @@
 
 Model
 -----
-An expression is rewritten in three steps: calls of aggregates become `` `a0` ``, `` `a1` `` ... (equal calls share
-one), ``now()`` becomes `` `at` ``; names become row columns or, by the rules of the clause, what an alias stands for;
-then whatever equals a grouping expression becomes `` `k0` ``, `` `k1` `` .... A column that is left is neither
-grouped nor aggregated.
+An expression is rewritten in three steps: calls become names of aggregates (equal calls share one), ``now()`` the
+name of the instant; names become row columns or, by the rules of the clause, what an alias stands for; then whatever
+equals a grouping expression becomes the name of that key. A column that is left is neither grouped nor aggregated.
 
 A grouping expression of several tokens counts as found only where it is an operand: ``lane + 1`` is inside
 ``lane + 1 * 2`` as text, not as meaning. The judge is sqlglot: brackets around the find must not change the tree.
@@ -17,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from punctual.errors import BindError
+from punctual.errors import BindError, Span
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.expression import INSTANT, aggregate_name, key_name
 from punctual.plan.rows import Predicate
 from punctual.sql.bind_aggregate import bind_aggregate
 from punctual.sql.bind_row import column_names
@@ -26,7 +26,7 @@ from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import ColumnReference, Expression, same_but_for_brackets
+from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, same_but_for_brackets
 from punctual.sql.syntax.select import ItemSyntax
 
 AliasRule = Literal["columns first", "grouped columns first", "aliases first"]
@@ -43,7 +43,7 @@ class AnswerBinder:
     problems: Problems
     aggregates: list[Aggregate] = field(default_factory=list)
 
-    def bind(self, expression: Expression, rule: AliasRule, aliases: Mapping[str, Pieces]) -> Pieces:
+    def bind(self, expression: ExpressionSyntax, rule: AliasRule, aliases: Mapping[str, Pieces]) -> Pieces:
         """An expression over keys, aggregates and the instant; what is wrong is noted in ``problems``."""
         for error in refuse_calls(expression, column_names(self.scope) | set(aliases)):
             self.problems.add(error)
@@ -54,17 +54,17 @@ class AnswerBinder:
             if call.first < outer_end:
                 continue
             if is_aggregate(call.name):
-                calls[call.first] = (call.end, (Piece(self._aggregate(expression, call.first), "bound", span),))
+                calls[call.first] = (call.end, (self._aggregate(expression, call.first, span),))
                 outer_end = call.end
             elif call.name == "now" and not call.arguments:
-                calls[call.first] = (call.end, (Piece("`at`", "bound", span),))
+                calls[call.first] = (call.end, (Piece(INSTANT, "answer", span),))
 
         def name(reference: ColumnReference) -> Pieces:
             return self._name(expression, reference, rule, aliases)
 
         pieces = to_pieces(expression, name, calls)
         for index in sorted(range(len(self.keys)), key=lambda i: -len(self.keys[i])):
-            pieces = _replace_key(pieces, self.keys[index], f"`k{index}`")
+            pieces = _replace_key(pieces, self.keys[index], key_name(index))
         for piece in pieces:
             if piece.kind == "column":
                 written = expression.text_at(piece.span)
@@ -76,29 +76,29 @@ class AnswerBinder:
                 ))
         return pieces
 
-    def _aggregate(self, expression: Expression, first: int) -> str:
+    def _aggregate(self, expression: ExpressionSyntax, first: int, span: Span) -> Piece:
         call = next(call for call in expression.calls if call.first == first)
         aggregate = bind_aggregate(expression, call, self.scope, self.where, self.problems)
         if aggregate is None:
-            return "NULL"
-        for index, known in enumerate(self.aggregates):
-            if _same(known, aggregate):
-                return f"`a{index}`"
-        self.aggregates.append(aggregate)
-        return f"`a{len(self.aggregates) - 1}`"
+            return Piece("NULL", "source", span)
+        index = next((i for i, known in enumerate(self.aggregates) if _same(known, aggregate)), len(self.aggregates))
+        if index == len(self.aggregates):
+            self.aggregates.append(aggregate)
+        return Piece(aggregate_name(index), "answer", span)
 
     def _name(
-        self, expression: Expression, reference: ColumnReference, rule: AliasRule, aliases: Mapping[str, Pieces]
+        self, expression: ExpressionSyntax, reference: ColumnReference, rule: AliasRule, aliases: Mapping[str, Pieces]
     ) -> Pieces:
         alias = aliases.get(reference.parts[0].lower()) if len(reference.parts) == 1 else None
         if alias is not None:
             found = self.scope.find(reference.parts)
-            grouped = any(len(key) == 1 and key[0].text == r.row for r in found for key in self.keys)
+            names = {one.name for one in found}
+            grouped = any(len(key) == 1 and key[0].kind == "column" and key[0].text in names for key in self.keys)
             if rule == "aliases first" or not found or (rule == "grouped columns first" and not grouped):
                 return bracketed(alias, expression.place(reference.first, reference.end))
         with self.problems.part():
             return self.scope.pieces(reference, expression)
-        return (Piece("NULL", "bound", expression.place(reference.first, reference.end)),)
+        return (Piece("NULL", "source", expression.place(reference.first, reference.end)),)
 
 
 def output_name(item: ItemSyntax, taken: set[str], problems: Problems) -> str:
@@ -122,14 +122,6 @@ def output_name(item: ItemSyntax, taken: set[str], problems: Problems) -> str:
     return name
 
 
-def reference_of(pieces: Pieces) -> str | None:
-    """``k0`` or ``a0`` where an expression is just that."""
-    if len(pieces) == 1 and pieces[0].kind == "bound" and pieces[0].text[:2] in ("`k", "`a"):
-        name = pieces[0].text.strip("`")
-        return name if name[1:].isdecimal() else None
-    return None
-
-
 def _same(one: Aggregate, other: Aggregate) -> bool:
     return (
         one.function, one.argument, one.parameters, one.distinct, one.ignore_nulls, one.where
@@ -137,16 +129,14 @@ def _same(one: Aggregate, other: Aggregate) -> bool:
 
 
 def _replace_key(pieces: Pieces, key: Pieces, name: str) -> Pieces:
-    wanted = [piece.text for piece in key]
+    wanted = [(piece.kind, piece.text) for piece in key]
     index = 0
     while wanted and index + len(wanted) <= len(pieces):
         end = index + len(wanted)
         here = pieces[index:end]
-        # A column may be called like an aggregate of ours: a name that is bound already is no part of a key.
-        is_bound = any(piece.kind == "bound" and not piece.symbol for piece in here)
-        same = not is_bound and [piece.text for piece in here] == wanted
+        same = [(piece.kind, piece.text) for piece in here] == wanted
         if same and (len(wanted) == 1 or _is_operand(pieces, index, end)):
-            pieces = (*pieces[:index], Piece(name, "bound", here[0].span), *pieces[end:])
+            pieces = (*pieces[:index], Piece(name, "answer", here[0].span), *pieces[end:])
         index += 1
     return pieces
 
@@ -155,5 +145,5 @@ def _is_operand(pieces: Pieces, first: int, end: int) -> bool:
     if first > 0 and end < len(pieces) and (pieces[first - 1].text, pieces[end].text) == ("(", ")"):
         return True  # it is all that the brackets hold
     here = pieces[first].span
-    inside = (Piece("(", "bound", here, True), *pieces[first:end], Piece(")", "bound", here, True))
-    return same_but_for_brackets(render(pieces), render((*pieces[:first], *inside, *pieces[end:])))
+    inside = (Piece("(", "symbol", here), *pieces[first:end], Piece(")", "symbol", here))
+    return same_but_for_brackets(render(pieces).sql, render((*pieces[:first], *inside, *pieces[end:])).sql)

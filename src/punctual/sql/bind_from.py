@@ -10,10 +10,10 @@ from punctual.plan.relation import Column, Stream
 from punctual.plan.united import common_columns
 from punctual.sql.bind_model import check_model
 from punctual.sql.bind_predicate import conjuncts
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.problems import Problems, RefusedNameError, suggest
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.models import ModelSyntax
 from punctual.sql.syntax.select import (
     FromItem,
@@ -44,7 +44,7 @@ class TableItem:
 
     relation: Relation
     syntax: FromItem
-    left_on: tuple[Expression, ...] | None = None
+    left_on: tuple[ExpressionSyntax, ...] | None = None
 
 
 BoundItem = StreamItem | TableItem
@@ -62,7 +62,7 @@ class BoundFrom:
     streams: tuple[StreamItem, ...]
     tables: tuple[TableItem, ...]
     scope: Scope
-    conditions: tuple[Expression, ...]
+    conditions: tuple[ExpressionSyntax, ...]
     as_one: bool
     complete: bool
 
@@ -106,7 +106,7 @@ class _FromBinder:
         self.catalog = catalog
         self.failed = failed
         self.problems = problems
-        self.conditions: list[Expression] = []
+        self.conditions: list[ExpressionSyntax] = []
         self.complete = True
         self._labels: set[str] = set()
 
@@ -169,7 +169,7 @@ class _FromBinder:
             ))
         elif isinstance(item.window, RowsWindow):
             for key in item.window.partition:
-                row_sql(key, Scope((relation,)), "PARTITION BY", self.problems)
+                row_expression(key, Scope((relation,)), "PARTITION BY", self.problems)
             self.problems.not_yet("a window by ROWS", item.window.span, "for example: [RANGE 20 MINUTES]")
         return StreamItem(relation, stream, item)
 
@@ -185,7 +185,7 @@ class _FromBinder:
         return [*left, *right]
 
     def _left_join(
-        self, join: FromJoin, on: list[Expression], left: list[BoundItem], right: list[BoundItem]
+        self, join: FromJoin, on: list[ExpressionSyntax], left: list[BoundItem], right: list[BoundItem]
     ) -> list[BoundItem]:
         """The right side, the table that is joined."""
         if not _streams(right) and len(right) == 1 and isinstance(right[0], TableItem):

@@ -14,10 +14,10 @@ from sqlglot import exp
 from punctual.errors import BindError
 from punctual.plan.rows import Join
 from punctual.sql.bind_from import BoundFrom, TableItem
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Relation, Scope
-from punctual.sql.syntax.expression import Expression, matching
+from punctual.sql.syntax.expression import ExpressionSyntax, matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class _Equality:
 
     table: Relation
     column: str
-    other: Expression
+    other: ExpressionSyntax
     needs: frozenset[str]
 
 
@@ -34,7 +34,7 @@ class _Equality:
 class _Condition:
     """A conjunct and the equalities that it can be read as: none, or one for each side that is a table's column."""
 
-    expression: Expression
+    expression: ExpressionSyntax
     equalities: tuple[_Equality, ...]
 
     def joins(self, table: Relation, there: set[str]) -> _Equality | None:
@@ -42,8 +42,8 @@ class _Condition:
 
 
 def bind_joins(
-    bound: BoundFrom, where: list[Expression], problems: Problems
-) -> tuple[tuple[Join, ...], list[Expression]]:
+    bound: BoundFrom, where: list[ExpressionSyntax], problems: Problems
+) -> tuple[tuple[Join, ...], list[ExpressionSyntax]]:
     """The joins in an order that works, and the conditions that are left for WHERE."""
     if not bound.as_one:
         return (), [*where, *bound.conditions]
@@ -59,13 +59,13 @@ def bind_joins(
         index, pairs, rest = ready
         item, left_on = waiting.pop(index)
         conditions = rest if left_on is None else conditions
-        on = tuple((row_sql(pair.other, scope, "ON", problems), pair.column) for pair in pairs)
+        on = tuple((row_expression(pair.other, scope, "ON", problems), pair.column) for pair in pairs)
         joins.append(Join(item.relation.name, item.relation.alias, "inner" if left_on is None else "left", on))
         there.add(item.relation.alias.lower())
     for item, left_on in waiting:
         pairs, rest = _equalities(item.relation, left_on or [], there)
         for condition in rest:
-            row_sql(condition.expression, scope, "ON", problems)
+            row_expression(condition.expression, scope, "ON", problems)
             what = "a LEFT JOIN on anything but equalities with columns of its table"
             problems.not_yet(what, condition.expression.span)
         if not pairs and not rest:
@@ -98,7 +98,7 @@ def _equalities(
     return pairs, rest
 
 
-def _read(condition: Expression, scope: Scope) -> _Condition:
+def _read(condition: ExpressionSyntax, scope: Scope) -> _Condition:
     sides = _sides(condition)
     equalities = []
     for mine, other in (sides, sides[::-1]) if sides is not None else ():
@@ -114,7 +114,7 @@ def _read(condition: Expression, scope: Scope) -> _Condition:
     return _Condition(condition, tuple(equalities))
 
 
-def _sides(condition: Expression) -> tuple[Expression, Expression] | None:
+def _sides(condition: ExpressionSyntax) -> tuple[ExpressionSyntax, ExpressionSyntax] | None:
     """Both sides of ``a = b``."""
     if not isinstance(condition.tree, exp.EQ):
         return None

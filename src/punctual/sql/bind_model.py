@@ -7,7 +7,7 @@ from math import inf
 from punctual.catalog import Catalog
 from punctual.errors import BindError, Span
 from punctual.plan.relation import Column, Stream
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.problems import Problems, RefusedNameError, suggest
 from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.models import FittedModel, ModelSyntax, PolynomialModel, SolvedModel
@@ -37,7 +37,7 @@ def check_model(model: ModelSyntax, relation: Relation, stream: Stream, problems
         case PolynomialModel():
             timed = Relation(relation.alias, "stream", relation.name, (*relation.columns, TIME), relation.span)
             for expression in model.expressions:
-                row_sql(expression, Scope((timed,)), "MODEL", problems)
+                row_expression(expression, Scope((timed,)), "MODEL", problems)
         case FittedModel():
             _check_column(model.attribute.name, stream, problems)
             if model.fit.within is not None:
@@ -49,7 +49,7 @@ def check_model(model: ModelSyntax, relation: Relation, stream: Stream, problems
                     hint=suggest(model.solver.text, SOLVERS, "solvers"),
                 ))
             for argument in model.arguments:
-                row_sql(argument, Scope((relation,)), "MODEL", problems)
+                row_expression(argument, Scope((relation,)), "MODEL", problems)
     problems.not_yet("MODEL", model.span)
 
 

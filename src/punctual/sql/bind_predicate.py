@@ -14,12 +14,12 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from punctual.plan.rows import Comparison, Condition, Constant, Operator, Predicate
-from punctual.sql.bind_row import row_pieces
-from punctual.sql.pieces import render
+from punctual.plan.expression import Expression, column_of, compose, truth
+from punctual.plan.rows import Comparison, Constant, Operator, Predicate
+from punctual.sql.bind_row import row_expression
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import Expression, matching
+from punctual.sql.syntax.expression import ExpressionSyntax, matching
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 OPERATORS: dict[type[exp.Expression], Operator] = {
@@ -32,7 +32,7 @@ EXACT_DOUBLE = 2**53
 EXACT_FLOAT = 2**24
 
 
-def conjuncts(expression: Expression) -> list[Expression]:
+def conjuncts(expression: ExpressionSyntax) -> list[ExpressionSyntax]:
     """The parts of a condition that AND holds together; brackets around a conjunction are opened."""
     tokens = expression.tokens
     if tokens[0].word == "(" and matching(tokens, 0) == len(tokens) - 1:
@@ -45,39 +45,38 @@ def conjuncts(expression: Expression) -> list[Expression]:
 
 
 def bind_predicate(
-    parts: list[Expression], scope: Scope, problems: Problems
-) -> tuple[Predicate, tuple[Condition, ...]]:
-    """WHERE: comparisons, and opaque conditions as row expressions; the latter with their places."""
+    parts: list[ExpressionSyntax], scope: Scope, problems: Problems
+) -> tuple[Predicate, tuple[Expression, ...]]:
+    """WHERE: comparisons and opaque conditions; the latter once more in the order written."""
     comparisons, conditions = _split(parts, scope, "WHERE", problems)
-    opaque = tuple(condition.row for condition in conditions)
-    return Predicate(opaque, comparisons) & Predicate(), conditions
+    return Predicate(conditions, comparisons) & Predicate(), conditions
 
 
 def bind_filter(
-    expression: Expression, scope: Scope, problems: Problems
-) -> tuple[Predicate, tuple[Condition, ...]]:
+    expression: ExpressionSyntax, scope: Scope, problems: Problems
+) -> tuple[Predicate, tuple[Expression, ...]]:
     """FILTER: comparisons only; a condition that is none becomes one on its own truth."""
     comparisons, conditions = _split(conjuncts(expression), scope, "FILTER", problems)
-    truths = tuple(Comparison(condition.truth, "=", (1,)) for condition in conditions)
+    truths = tuple(Comparison(truth(condition), "=", (1,)) for condition in conditions)
     return Predicate((), (*comparisons, *truths)) & Predicate(), conditions
 
 
 def _split(
-    parts: list[Expression], scope: Scope, place: str, problems: Problems
-) -> tuple[tuple[Comparison, ...], tuple[Condition, ...]]:
+    parts: list[ExpressionSyntax], scope: Scope, place: str, problems: Problems
+) -> tuple[tuple[Comparison, ...], tuple[Expression, ...]]:
     found: list[Comparison] = []
-    conditions: list[Condition] = []
+    conditions: list[Expression] = []
     for part in parts:
         comparisons = kernel_comparisons(part, scope)
-        row = _condition(part, scope, place, problems)
+        condition = _condition(part, scope, place, problems)
         if comparisons is None:
-            conditions.append(Condition(row, part.span))
+            conditions.append(condition)
         else:
             found += comparisons
     return tuple(found), tuple(conditions)
 
 
-def kernel_comparisons(part: Expression, scope: Scope) -> list[Comparison] | None:
+def kernel_comparisons(part: ExpressionSyntax, scope: Scope) -> list[Comparison] | None:
     """The comparisons that a conjunct is, or None where Spark must judge it."""
     tree = part.tree
     sides: list[tuple[Operator, list[exp.Expression]]]
@@ -104,19 +103,19 @@ def kernel_comparisons(part: Expression, scope: Scope) -> list[Comparison] | Non
         if any(value is None for value in values):
             return None
         known = [value for value in values if value is not None]
-        comparison = _compare(resolved.row, resolved.column.type, operator, known)
+        comparison = _compare(column_of(resolved.name), resolved.column.type, operator, known)
         if comparison is None:
             return None
         comparisons.append(comparison)
     return comparisons
 
 
-def _condition(part: Expression, scope: Scope, place: str, problems: Problems) -> str:
-    text = render(row_pieces(part, scope, place, problems))
-    return f"({text})" if isinstance(part.tree, exp.Or) else text
+def _condition(part: ExpressionSyntax, scope: Scope, place: str, problems: Problems) -> Expression:
+    condition = row_expression(part, scope, place, problems)
+    return compose("(", condition, ")", span=part.span) if isinstance(part.tree, exp.Or) else condition
 
 
-def _top_level_ands(expression: Expression) -> list[int]:
+def _top_level_ands(expression: ExpressionSyntax) -> list[int]:
     """Indices of the ANDs that hold the whole expression together; none under an OR, a BETWEEN or a CASE."""
     if not isinstance(expression.tree, exp.And):
         return []
@@ -140,7 +139,7 @@ _Value = tuple[str, Fraction | str]
 """``("string", text)``, ``("exact", number)`` for integers and decimals, ``("double", number)``."""
 
 
-def _literal(tree: exp.Expression, part: Expression) -> _Value | None:
+def _literal(tree: exp.Expression, part: ExpressionSyntax) -> _Value | None:
     sign = 1
     while isinstance(tree, exp.Paren | exp.Neg):
         sign, tree = (-sign if isinstance(tree, exp.Neg) else sign), tree.this
@@ -160,48 +159,48 @@ def _literal(tree: exp.Expression, part: Expression) -> _Value | None:
     return ("exact", number) if digits <= (18 if "." in text else 38) else None
 
 
-def _compare(row: str, declared: str, operator: Operator, values: list[_Value]) -> Comparison | None:
+def _compare(column: Expression, declared: str, operator: Operator, values: list[_Value]) -> Comparison | None:
     kinds = {kind for kind, _ in values}
     if declared == "STRING":
         if kinds != {"string"} or operator not in ("=", "<>", "in"):
             return None
-        return Comparison(row, operator, _constants(str(value) for _, value in values))
+        return Comparison(column, operator, _constants(str(value) for _, value in values))
     if "string" in kinds:
         return None
     numbers = [(kind, value) for kind, value in values if isinstance(value, Fraction)]
     if declared in INTEGERS:
-        return _compare_integers(row, operator, numbers)
+        return _compare_integers(column, operator, numbers)
     if declared in ("FLOAT", "DOUBLE"):
-        return _compare_floats(row, declared, operator, numbers)
+        return _compare_floats(column, declared, operator, numbers)
     return None
 
 
-def _compare_integers(row: str, operator: Operator, values: list[tuple[str, Fraction]]) -> Comparison | None:
+def _compare_integers(column: Expression, operator: Operator, values: list[tuple[str, Fraction]]) -> Comparison | None:
     mixed = len({kind for kind, _ in values}) > 1
     if mixed or any(abs(v) >= (EXACT_DOUBLE if kind == "double" else INT64) for kind, v in values):
         return None
     if operator in ("in", "="):
         whole = _constants(int(v) for _, v in values if v.denominator == 1)
         if operator == "=" and whole:
-            return Comparison(row, "=", whole)
-        return Comparison(row, "in", whole)
+            return Comparison(column, "=", whole)
+        return Comparison(column, "in", whole)
     (value,) = (v for _, v in values)
     if value.denominator == 1:
-        return Comparison(row, operator, (int(value),))
+        return Comparison(column, operator, (int(value),))
     if operator == "<>":
         return None
     if operator in (">", ">="):
-        return Comparison(row, ">=", (ceil(value),))
-    return Comparison(row, "<=", (floor(value),))
+        return Comparison(column, ">=", (ceil(value),))
+    return Comparison(column, "<=", (floor(value),))
 
 
 def _compare_floats(
-    row: str, declared: str, operator: Operator, values: list[tuple[str, Fraction]]
+    column: Expression, declared: str, operator: Operator, values: list[tuple[str, Fraction]]
 ) -> Comparison | None:
     """Spark compares DOUBLE with any number as doubles; FLOAT with an integer as floats, with the others as doubles."""
     if declared == "FLOAT" and any(v.denominator == 1 and abs(v) > EXACT_FLOAT for _, v in values):
         return None
-    return Comparison(row, operator, _constants(float(v) for _, v in values))
+    return Comparison(column, operator, _constants(float(v) for _, v in values))
 
 
 def _constants(values: object) -> tuple[Constant, ...]:

@@ -8,7 +8,7 @@ from typing import cast
 from punctual.errors import BindError, PunctualError
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource, FileSource, Format, RateSource, Source
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.bound import CreateStream, CreateTable
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.scope import Relation, Scope
@@ -39,13 +39,12 @@ def bind_relation(
     with problems.part():
         source = _source(syntax, base, problems)
     spans = tuple(column.name.span for column in syntax.columns)
-    derived = tuple(column.derived.span if column.derived else None for column in syntax.columns)
     if syntax.kind == "table":
         for column in syntax.columns:
             _refuse_roles(column, problems)
         if problems or not isinstance(source, FileSource):
             return None
-        return CreateTable(Table(syntax.name.text, columns, source), spans, derived, syntax.span)
+        return CreateTable(Table(syntax.name.text, columns, source), spans, syntax.span)
     event_time = _one(syntax, "EVENT TIME", "bind.two-event-times", problems)
     probability = _one(syntax, "PROBABILITY", "bind.two-probabilities", problems)
     rule = _one(syntax, "RULE", "bind.two-rules", problems)
@@ -62,7 +61,7 @@ def bind_relation(
         probability=probability.name.text if probability else None,
         rule=rule.name.text if rule else None,
     )
-    return CreateStream(stream, spans, derived, syntax.span)
+    return CreateStream(stream, spans, syntax.span)
 
 
 def _columns(syntax: CreateRelationSyntax, problems: Problems) -> tuple[Column, ...]:
@@ -78,8 +77,8 @@ def _columns(syntax: CreateRelationSyntax, problems: Problems) -> tuple[Column, 
     every = [c.name.text for c in syntax.columns]
     columns = []
     for column in syntax.columns:
-        text = row_sql(column.derived, scope, "AS", problems) if column.derived else None
-        columns.append(Column(column.name.text, column.type, text))
+        derived = row_expression(column.derived, scope, "AS", problems) if column.derived else None
+        columns.append(Column(column.name.text, column.type, derived))
         if column.uncertain is not None:
             _check_uncertain(column.uncertain, scope, every, problems)
     return tuple(columns)
@@ -94,7 +93,7 @@ def _check_uncertain(uncertain: UncertainSyntax, scope: Scope, known: list[str],
                 hint=suggest(name.text, known, "columns"),
             ))
     if uncertain.condition is not None:
-        row_sql(uncertain.condition, scope, "IF", problems)
+        row_expression(uncertain.condition, scope, "IF", problems)
     problems.not_yet(f"an uncertain attribute (~ {uncertain.kind})", uncertain.span)
 
 

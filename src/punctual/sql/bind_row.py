@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from punctual.errors import BindError
+from punctual.plan.expression import Expression
 from punctual.sql.function_names import is_aggregate, refuse_calls
 from punctual.sql.pieces import Piece, Pieces, render, to_pieces
 from punctual.sql.problems import Problems, not_yet
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import ColumnReference, Expression
+from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
 
 PLACES = {
     "WHERE": ("bind.aggregate-in-where", "an aggregate cannot stand in WHERE", "write the condition in HAVING"),
@@ -24,7 +25,7 @@ PLACES = {
 }
 
 
-def row_pieces(expression: Expression, scope: Scope, place: str, problems: Problems) -> Pieces:
+def row_pieces(expression: ExpressionSyntax, scope: Scope, place: str, problems: Problems) -> Pieces:
     """An expression over the enriched row; everything wrong with it is noted in ``problems``.
 
     Parameters
@@ -50,9 +51,9 @@ def row_pieces(expression: Expression, scope: Scope, place: str, problems: Probl
     return to_pieces(expression, replace)
 
 
-def row_sql(expression: Expression, scope: Scope, place: str, problems: Problems) -> str:
-    """The same as Spark SQL."""
-    return render(row_pieces(expression, scope, place, problems))
+def row_expression(expression: ExpressionSyntax, scope: Scope, place: str, problems: Problems) -> Expression:
+    """The same as a value of the plan."""
+    return render(row_pieces(expression, scope, place, problems), expression.span)
 
 
 def column_names(scope: Scope) -> frozenset[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.errors import BindError
-from punctual.plan.rows import GroupedRows, Key
+from punctual.plan.expression import Expression
+from punctual.plan.rows import GroupedRows
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_nested import check_names
@@ -15,7 +16,7 @@ from punctual.sql.function_names import is_aggregate
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.select import ItemSyntax, SelectSyntax
 
 
@@ -39,22 +40,22 @@ def check_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> No
     check_names(select, bound.scope, problems)
 
 
-def _keys(select: SelectSyntax, scope: Scope, problems: Problems) -> tuple[tuple[Key, ...], list[Pieces]]:
-    keys: list[Key] = []
+def _keys(select: SelectSyntax, scope: Scope, problems: Problems) -> tuple[tuple[Expression, ...], list[Pieces]]:
+    keys: list[Expression] = []
     pieces: list[Pieces] = []
     for group in select.groups:
         expression = group
         with problems.part():
             expression = _group_expression(group, select, scope)
         row = row_pieces(expression, scope, "GROUP BY", problems)
-        text = render(row)
-        if all(key.row != text for key in keys):
-            keys.append(Key(text, group.span))
+        key = render(row, group.span)
+        if key not in keys:
+            keys.append(key)
             pieces.append(row)
     return tuple(keys), pieces
 
 
-def _group_expression(group: Expression, select: SelectSyntax, scope: Scope) -> Expression:
+def _group_expression(group: ExpressionSyntax, select: SelectSyntax, scope: Scope) -> ExpressionSyntax:
     """What GROUP BY 2 and GROUP BY alias stand for, by Spark's rules: a column goes before an alias."""
     item = _ordinal(group, select)
     if item is None and len(group.columns) == 1 and len(group.tokens) == 1 and not scope.find(group.columns[0].parts):
@@ -70,7 +71,7 @@ def _group_expression(group: Expression, select: SelectSyntax, scope: Scope) -> 
     return item.expression
 
 
-def _ordinal(expression: Expression, select: SelectSyntax) -> ItemSyntax | None:
+def _ordinal(expression: ExpressionSyntax, select: SelectSyntax) -> ItemSyntax | None:
     if len(expression.tokens) != 1 or not expression.tokens[0].text.isdecimal():
         return None
     number = int(expression.tokens[0].text)

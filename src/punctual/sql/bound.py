@@ -12,21 +12,19 @@ from punctual.plan.relation import Stream, Table
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """``column_spans`` and ``derived_spans`` are in the order of the columns."""
+    """A stream; ``column_spans`` are in the order of its columns."""
 
     stream: Stream
     column_spans: tuple[Span, ...]
-    derived_spans: tuple[Span | None, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``column_spans`` and ``derived_spans`` are in the order of the columns."""
+    """A table; ``column_spans`` are in the order of its columns."""
 
     table: Table
     column_spans: tuple[Span, ...]
-    derived_spans: tuple[Span | None, ...]
     span: Span
 
 

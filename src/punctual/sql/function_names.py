@@ -8,7 +8,7 @@ from __future__ import annotations
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import FUNCTIONS, canonical
 from punctual.sql.problems import not_yet
-from punctual.sql.syntax.expression import Call, Expression
+from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
 NOT_REPEATABLE = frozenset((
     "rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "current_timestamp", "current_date",
@@ -45,7 +45,7 @@ def is_aggregate(name: str) -> bool:
     return canonical(name) is not None or name in OTHER_AGGREGATES or name in MONTE_CARLO
 
 
-def refuse_aggregate(expression: Expression, call: Call) -> PunctualError | None:
+def refuse_aggregate(expression: ExpressionSyntax, call: Call) -> PunctualError | None:
     """Why an aggregate cannot be answered from panes; None where it can."""
     span = expression.place(call.first, call.end)
     if call.name in MONTE_CARLO:
@@ -55,7 +55,7 @@ def refuse_aggregate(expression: Expression, call: Call) -> PunctualError | None
     return None
 
 
-def refuse_calls(expression: Expression, columns: frozenset[str]) -> list[PunctualError]:
+def refuse_calls(expression: ExpressionSyntax, columns: frozenset[str]) -> list[PunctualError]:
     """Every call of an expression, aggregates aside, that no standing query may make.
 
     ``columns`` are the names, in lower case, that mean a column even where they look like ``current_user``.
@@ -70,7 +70,7 @@ def refuse_calls(expression: Expression, columns: frozenset[str]) -> list[Punctu
     return errors
 
 
-def _refusal(expression: Expression, call: Call) -> PunctualError | None:
+def _refusal(expression: ExpressionSyntax, call: Call) -> PunctualError | None:
     name, span = call.name, expression.place(call.first, call.end)
     if call.window is not None:
         return not_yet(f"{name} with {expression.text_at(call.window)}", call.window)

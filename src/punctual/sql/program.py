@@ -53,7 +53,10 @@ class Program:
         for statement in self.statements:
             if isinstance(statement, CreateStream | CreateTable):
                 relation = statement.stream if isinstance(statement, CreateStream) else statement.table
-                spans = tuple(d or c for c, d in zip(statement.column_spans, statement.derived_spans))
+                spans = tuple(
+                    column.derived.span if column.derived else span
+                    for column, span in zip(relation.columns, statement.column_spans)
+                )
                 declared.append(Declared(relation, spans, statement.span))
         return declared
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 from punctual.errors import BindError, Span
 from punctual.own_names import joined_column
-from punctual.plan.relation import Column, find_column, quoted
+from punctual.plan.relation import Column, find_column
 from punctual.sql.pieces import Piece
 from punctual.sql.problems import suggest
-from punctual.sql.syntax.expression import ColumnReference, Expression
+from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Resolved:
     used: int
 
     @property
-    def row(self) -> str:
-        """The column of the enriched row: a stream's by its name, a table's by alias and name in one."""
+    def name(self) -> str:
+        """What the enriched row calls the column."""
         if self.relation.kind == "stream":
-            return quoted(self.column.name)
-        return quoted(joined_column(self.relation.alias, self.column.name))
+            return self.column.name
+        return joined_column(self.relation.alias, self.column.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Scope:
             if (column := find_column(relation.columns, parts[0]))
         ]
 
-    def resolve(self, reference: ColumnReference, expression: Expression) -> Resolved:
+    def resolve(self, reference: ColumnReference, expression: ExpressionSyntax) -> Resolved:
         """The one column that a name means."""
         found = self.find(reference.parts)
         if len(found) == 1:
@@ -90,14 +90,14 @@ class Scope:
             hint=suggest(wanted, known, "columns"),
         )
 
-    def pieces(self, reference: ColumnReference, expression: Expression) -> tuple[Piece, ...]:
+    def pieces(self, reference: ColumnReference, expression: ExpressionSyntax) -> tuple[Piece, ...]:
         """The column as a piece, followed by the fields that were taken out of it."""
         resolved = self.resolve(reference, expression)
         span = expression.place(reference.first, reference.end)
-        column = Piece(resolved.row, "column", span)
+        column = Piece(resolved.name, "column", span)
         fields = reference.parts[resolved.used :]
         return (column, *(
             piece
             for field in fields
-            for piece in (Piece(".", "source", span, True), Piece(quoted(field), "source", span))
+            for piece in (Piece(".", "symbol", span), Piece(field, "field", span))
         ))

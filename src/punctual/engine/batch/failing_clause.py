@@ -23,9 +23,9 @@ T = TypeVar("T")
 def row_pieces(needs: Needs) -> list[tuple[Clause, Needs]]:
     """What a query reads, cut down to each of its row expressions.
 
-    >>> from punctual.plan.rows import Key
+    >>> from punctual.plan.expression import column_of
     >>> from punctual.plan.shared import ROWS, NeededUse
-    >>> needs = Needs(GroupedRows(keys=(Key("`k`"),)), (NeededUse("sum", ROWS, (), Predicate()),))
+    >>> needs = Needs(GroupedRows(keys=(column_of("k"),)), (NeededUse("sum", ROWS, (), Predicate()),))
     >>> [clause.name for clause, _piece in row_pieces(needs)]
     ['GROUP BY', 'sum']
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -18,33 +16,33 @@ from punctual.kinds.columns import answer_column, of_type
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.plan.aggregates import Aggregates
+from punctual.plan.expression import INSTANT, Expression, aggregate_name
 from punctual.plan.query import Query
 from punctual.runtime.backend import Question
 
 I64 = NDArray[np.int64]
-NAMES = re.compile(r"`(k\d+|a\d+|at)`|\bat\b")
 
 
 def question(job: Job, body: Aggregates, answered: Answered) -> tuple[Question, list[Clause]] | None:
     """What Catalyst must evaluate; None when all columns are keys and aggregates as they are."""
     query, types = job.query, job.types
     asked = [
-        (o.expression, t, Clause(f'column "{o.name}"', o.span))
+        (o.expression, t, Clause(f'column "{o.name}"', o.expression.span))
         for o, t in zip(query.outputs, types.outputs)
-        if o.reference is None
+        if o.expression.column is None
     ]
     if body.having is not None:
-        asked.append((body.having, pa.bool_(), Clause("HAVING", body.having_span)))
+        asked.append((body.having, pa.bool_(), Clause("HAVING", body.having.span)))
     asked += [
-        (o.expression, t, Clause("ORDER BY", o.span))
+        (o.expression, t, Clause("ORDER BY", o.expression.span))
         for o, t in zip(query.order, types.order)
-        if _plain(o.expression) is None
+        if o.expression.column is None
     ]
     if not asked:
         return None
     expressions, kinds, clauses = zip(*asked)
-    used = {m.group(1) or "at" for text in expressions for m in NAMES.finditer(text)}
-    columns = {name: answer_column(job, answered, name) for name in sorted(used or {"at"})}
+    used = frozenset[str]().union(*(expression.names for expression in expressions))
+    columns = {name: answer_column(job, answered, name) for name in sorted(used or {INSTANT})}
     return Question(expressions, kinds, columns), list(clauses)
 
 
@@ -52,15 +50,13 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     """The result rows of each answer, and what is said about their error."""
     query, types = job.query, job.types
     results = iter(reply)
-    outputs = [
-        of_type(answer_column(job, answered, o.reference) if o.reference is not None else next(results), t)
-        for o, t in zip(query.outputs, types.outputs)
-    ]
+
+    def value(expression: Expression) -> pa.Array:
+        return next(results) if expression.column is None else answer_column(job, answered, expression.column)
+
+    outputs = [of_type(value(o.expression), t) for o, t in zip(query.outputs, types.outputs)]
     having = next(results) if body.having is not None else None
-    order = []
-    for item in query.order:
-        plain = _plain(item.expression)
-        order.append(answer_column(job, answered, plain) if plain is not None else next(results))
+    order = [value(item.expression) for item in query.order]
     instant = answered.instant.astype(np.int64)
     rows = _arrange(query, instant, having, order)
     if rows is not None:
@@ -71,11 +67,6 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     struct = pa.StructArray.from_arrays(outputs, names=[o.name for o in query.outputs])
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
     return Result(listed, _errors(query, answered, rows, offsets, count))
-
-
-def _plain(expression: str) -> str | None:
-    match = re.fullmatch(r"`(k\d+|a\d+|at)`", expression.strip())
-    return match.group(1) if match else None
 
 
 def _arrange(query: Query, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
@@ -107,11 +98,10 @@ def _errors(
     query: Query, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int
 ) -> pa.Array | None:
     """For each answer, the widest half-width of each approximate output, as JSON; None when all of them are exact."""
+    errors: dict[str | None, pa.Array | None] = {aggregate_name(i): half for i, half in enumerate(answered.errors)}
     widths: dict[str, NDArray[np.float64]] = {}
     for output in query.outputs:
-        if output.reference is None or output.reference[0] != "a":
-            continue
-        half = answered.errors[int(output.reference[1:])]
+        half = errors.get(output.expression.column)
         if half is None or half.null_count == len(half):
             continue
         chosen = half if rows is None else half.take(rows)

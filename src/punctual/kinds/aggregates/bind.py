@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from punctual.errors import BindError
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Order, Output
-from punctual.sql.bind_answer import AnswerBinder, output_name, reference_of
+from punctual.sql.bind_answer import AnswerBinder, output_name
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
@@ -15,7 +15,7 @@ from punctual.sql.function_names import is_aggregate
 from punctual.sql.pieces import Pieces, render
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.select import OrderSyntax, SelectSyntax
 
 
@@ -40,16 +40,14 @@ def bind_aggregates(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     outputs, aliases, selected = _outputs(select, binder)
     having = None
     if select.having is not None and not _is_probability(select.having, bound.scope, problems):
-        having = render(binder.bind(select.having, "grouped columns first", aliases))
+        having = render(binder.bind(select.having, "grouped columns first", aliases), select.having.span)
     order = tuple(_order(item, binder, aliases, selected) for item in select.order)
     if problems:
         return None
-    having_span = select.having.span if select.having is not None else None
-    body = Aggregates(rows, tuple(binder.aggregates), having, having_span)
-    return BoundBody(body, outputs, order, select.limit)
+    return BoundBody(Aggregates(rows, tuple(binder.aggregates), having), outputs, order, select.limit)
 
 
-def _is_probability(having: Expression, scope: Scope, problems: Problems) -> bool:
+def _is_probability(having: ExpressionSyntax, scope: Scope, problems: Problems) -> bool:
     """``HAVING PROBABILITY >= 0.8``: the probability of a result row, which is no column."""
     for column in having.columns:
         if column.parts[0].lower() == "probability" and not scope.find(column.parts):
@@ -76,7 +74,7 @@ def _outputs(
         name = output_name(item, names, binder.problems)
         if item.alias is not None:
             aliases[item.alias.text.lower()] = pieces
-        outputs.append(Output(name, render(pieces), reference_of(pieces), item.expression.span))
+        outputs.append(Output(name, render(pieces, item.expression.span)))
     return tuple(outputs), aliases, selected
 
 
@@ -84,14 +82,14 @@ def _order(
     item: OrderSyntax, binder: AnswerBinder, aliases: Mapping[str, Pieces], selected: list[Pieces]
 ) -> Order:
     nulls_first = item.ascending if item.nulls_first is None else item.nulls_first
-    text = "NULL"
+    pieces: Pieces = ()
     with binder.problems.part():
-        text = render(_ordered(item.expression, binder, aliases, selected))
-    return Order(text, item.ascending, nulls_first, item.expression.span)
+        pieces = _ordered(item.expression, binder, aliases, selected)
+    return Order(render(pieces, item.expression.span), item.ascending, nulls_first)
 
 
 def _ordered(
-    expression: Expression, binder: AnswerBinder, aliases: Mapping[str, Pieces], selected: list[Pieces]
+    expression: ExpressionSyntax, binder: AnswerBinder, aliases: Mapping[str, Pieces], selected: list[Pieces]
 ) -> Pieces:
     if len(expression.tokens) == 1 and expression.tokens[0].text.isdecimal():
         number = int(expression.tokens[0].text)

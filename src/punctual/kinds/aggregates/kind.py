@@ -15,7 +15,6 @@ from punctual.kinds.describe import described_use
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
-from punctual.kinds.type_rules import as_written
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs, Reader, Unit
@@ -42,7 +41,7 @@ class AggregatesKind(Kind[Aggregates]):
 
     def type_request(self, query: Query) -> TypeRequest:
         body = self.body_of(query)
-        return TypeRequest(query, body.rows, body.calls, body.conditions, body.having, body.having_span)
+        return TypeRequest(query, body.rows, body.calls, body.conditions, body.having)
 
     def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
         return [*super().refusals(query, types), *type_rules.refused_calls(self.body_of(query), types)]
@@ -64,11 +63,11 @@ class AggregatesKind(Kind[Aggregates]):
             f"a{number}     {described_use(reader, use, self.describe_synopsis(unit.synopses[use.synopsis]))}"
             for number, use in enumerate(reader.uses)
         ]
-        lines += [f"{o.name} = {as_written(o.expression)}" for o in query.outputs if o.reference is None]
+        lines += [f"{o.name} = {o.expression.written}" for o in query.outputs if o.expression.column is None]
         if body.having is not None:
-            lines.append(f"having {as_written(body.having)}")
+            lines.append(f"having {body.having.written}")
         if query.order:
-            order = ", ".join(f"{as_written(o.expression)}{'' if o.ascending else ' desc'}" for o in query.order)
+            order = ", ".join(f"{o.expression.written}{'' if o.ascending else ' desc'}" for o in query.order)
             lines.append(f"order  {order}")
         if query.limit is not None:
             lines.append(f"limit  {query.limit}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from punctual.plan.aggregates import Aggregate, Aggregates
+from punctual.plan.expression import compose
 from punctual.plan.functions import FUNCTIONS
 from punctual.plan.shared import ROWS, NeededUse, Needs, UnitSynopsis
 
@@ -35,5 +36,5 @@ def _synopsis(aggregate: Aggregate) -> UnitSynopsis:
         parameters = (round(1e6 * rsd),)
     argument = aggregate.argument
     if aggregate.function == "count_if":
-        argument = f"CASE WHEN {argument} THEN 1 END"
+        argument = compose("CASE WHEN ", argument, " THEN 1 END")
     return UnitSynopsis(kind, argument, parameters, aggregate.ignore_nulls)

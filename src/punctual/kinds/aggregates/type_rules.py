@@ -12,8 +12,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from punctual.errors import BindError, PunctualError
-from punctual.kinds.type_rules import as_written, type_name
+from punctual.kinds.type_rules import type_name
 from punctual.plan.aggregates import Aggregate, Aggregates
+from punctual.plan.expression import cast
 from punctual.plan.functions import FUNCTIONS, SynopsisKind
 from punctual.runtime.backend import QueryTypes
 
@@ -26,8 +27,8 @@ NUMBERS: frozenset[SynopsisKind] = frozenset(("sum", "moments"))
 def with_casts(body: Aggregates, types: QueryTypes) -> Aggregates:
     """The body with the casts of arguments that Spark makes without being asked: ``sum`` of a STRING adds DOUBLEs."""
     calls = tuple(
-        replace(one, argument=f"CAST(({one.argument}) AS DOUBLE)") if _becomes_double(one, argument) else one
-        for one, argument in zip(body.calls, types.arguments)
+        replace(one, argument=cast(one.argument, "DOUBLE")) if one.argument and _becomes_double(one, kind) else one
+        for one, kind in zip(body.calls, types.arguments)
     )
     return replace(body, calls=calls) if calls != body.calls else body
 
@@ -62,10 +63,10 @@ def _is_number(kind: pa.DataType) -> bool:
 def refused_calls(body: Aggregates, types: QueryTypes) -> Iterator[PunctualError]:
     """Calls over values of types that they do not take."""
     for one, argument in zip(body.calls, types.arguments):
-        if argument is None or _fits(one, argument) or _becomes_double(one, argument):
+        if argument is None or one.argument is None or _fits(one, argument) or _becomes_double(one, argument):
             continue
         called = f"{one.function}(DISTINCT ...)" if one.distinct else one.function
-        text = f"CAST({as_written(one.argument or '')} AS STRING)"
+        text = f"CAST({one.argument.written} AS STRING)"
         orders = FUNCTIONS[one.function].synopsis not in NUMBERS and pa.types.is_nested(argument)
         hint = f"aggregate a part of it, or its text: {text}" if orders else "aggregate a number"
         yield BindError(

@@ -8,23 +8,24 @@ selected columns.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from punctual.errors import BindError, PunctualError
+from punctual.plan.expression import NULL, Expression, Term, aggregate_name, cast, column_of, compose, struct
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Output
 from punctual.plan.ranking import Ranking
-from punctual.plan.relation import Stream, quoted
-from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, common_columns, key_of
+from punctual.plan.relation import Stream
+from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, column_or_null, common_columns, key_of
 from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.bind_row import row_sql
+from punctual.sql.bind_row import row_expression
 from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
 from punctual.sql.scope import Scope
 from punctual.sql.syntax.clauses import StableClause
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.parse_query import missing_k
 from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
 
@@ -88,44 +89,42 @@ def _bind_ranking(
         return None
     probability, rule, key = _meanings(streams)
     rule = key if syntax.exclusive else rule
-    by = row_sql(_meant(score.expression, select), scope, "ORDER BY", problems)
-    ranked = [("s", by), ("p", f"CAST({probability} AS DOUBLE)"), ("r", f"CAST({rule} AS STRING)")]
-    kept = [*ranked, ("u", STREAM), ("w", ROW)] if len(streams) > 1 else list(ranked)
+    by = row_expression(_meant(score.expression, select), scope, "ORDER BY", problems)
+    ranked = [("s", by), ("p", cast(probability, "DOUBLE")), ("r", cast(rule, "STRING"))]
+    kept = [*ranked, ("u", column_of(STREAM)), ("w", column_of(ROW))] if len(streams) > 1 else list(ranked)
     there = _kept_anyway(streams)
     key_field = ""
     if syntax.streams:
         key_field = there.get(key, "k")
         if key_field == "k":
-            kept.append(("k", f"CAST({key} AS STRING)"))
-    selected: list[tuple[str, str]] = []
+            kept.append(("k", cast(key, "STRING")))
+    selected: list[tuple[str, Expression]] = []
     fields: list[str] = []
     outputs: list[Output] = []
     names: set[str] = set()
     for item in _items(select, problems):
         assert item.expression is not None
-        place, text = f"x{len(outputs)}", row_sql(item.expression, scope, "TOP", problems)
-        selected.append((place, text))
+        field, value = f"x{len(outputs)}", row_expression(item.expression, scope, "TOP", problems)
+        selected.append((field, value))
         # Named by what it is, wherever it stands in SELECT: queries that select the same keep the same.
-        fields.append(there.setdefault(text, f"x{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"))
-        if fields[-1][0] == "x" and (fields[-1], text) not in kept:
-            kept.append((fields[-1], text))
-        outputs.append(
-            Output(output_name(item, names, problems), f"`a0`[0].`{place}`", None, item.expression.span)
-        )
+        fields.append(there.setdefault(value, f"x{fingerprint(value)}"))
+        if fields[-1][0] == "x" and (fields[-1], value) not in kept:
+            kept.append((fields[-1], value))
+        shown = compose(column_of(aggregate_name(0)), "[0].", Term("field", field), span=item.expression.span)
+        outputs.append(Output(output_name(item, names, problems), shown))
     body = Ranking(
         rows=rows,
         k=syntax.k,
         semantics=semantics,
         score=by,
-        kept=_struct(kept[:3] + sorted(kept[3:])),
-        selected=_struct([*ranked, *selected]),
+        kept=struct(kept[:3] + sorted(kept[3:], key=lambda entry: entry[0])),
+        selected=struct([*ranked, *selected]),
         fields=tuple(fields),
         key=key_field,
         alike=syntax.exclusive and streams[0].probability is None,
         parameters=syntax.parameters,
         ascending=score.ascending,
         margin=margin,
-        score_span=score.expression.span,
         span=syntax.span,
     )
     return BoundBody(body, (*outputs, *_own_outputs(semantics, outputs, problems)))
@@ -138,10 +137,10 @@ def _own_outputs(semantics: str, outputs: Sequence[Output], problems: Problems) 
     for name in (value, RANK):
         if name in taken:
             problems.add(BindError(
-                "bind.duplicate-name", f'a ranking has a column "{name}" of its own', span=taken[name].span,
+                "bind.duplicate-name", f'a ranking has a column "{name}" of its own', span=taken[name].expression.span,
                 hint=f"rename yours: AS {name}_2",
             ))
-    return Output(value, "CAST(NULL AS DOUBLE)"), Output(RANK, "CAST(NULL AS INT)")
+    return Output(value, cast(NULL, "DOUBLE")), Output(RANK, cast(NULL, "INT"))
 
 
 def _misread_exclusive(select: SelectSyntax, syntax: TopSyntax, scope: Scope) -> PunctualError | None:
@@ -182,28 +181,23 @@ def _semantics(syntax: TopSyntax, streams: Sequence[Stream], problems: Problems)
     return semantics
 
 
-def _struct(fields: Sequence[tuple[str, str]]) -> str:
-    return "named_struct(" + ", ".join(f"'{name}', {text}" for name, text in fields) + ")"
-
-
-def _kept_anyway(streams: Sequence[Stream]) -> dict[str, str]:
+def _kept_anyway(streams: Sequence[Stream]) -> dict[Expression, str]:
     """Under which name a ranked row keeps each declared column: its event time, and what breaks ties."""
     times = {stream.event_time for stream in streams}
-    common = [column.name for column in common_columns(streams)]
+    common = [declared.name for declared in common_columns(streams)]
     ties = [name for name in common if name != streams[0].event_time]
-    found = {quoted(name): f"tie{place}" for place, name in enumerate(ties)}
+    found = {column_of(name): f"tie{place}" for place, name in enumerate(ties)}
     if len(times) == 1 and times <= set(common):
-        found[quoted(streams[0].event_time)] = "t"
+        found[column_of(streams[0].event_time)] = "t"
     return found
 
 
-def _meanings(streams: Sequence[Stream]) -> tuple[str, str, str]:
+def _meanings(streams: Sequence[Stream]) -> tuple[Expression, Expression, Expression]:
     """Probability, rule and key of a row."""
     if len(streams) > 1:
-        return PROBABILITY, RULE, KEY
+        return column_of(PROBABILITY), column_of(RULE), column_of(KEY)
     (stream,) = streams
-    probability, rule = ("NULL" if name is None else quoted(name) for name in (stream.probability, stream.rule))
-    return probability, rule, key_of(stream)
+    return column_or_null(stream.probability), column_or_null(stream.rule), key_of(stream)
 
 
 def _score(select: SelectSyntax, syntax: TopSyntax, problems: Problems) -> OrderSyntax | None:
@@ -224,7 +218,7 @@ def _score(select: SelectSyntax, syntax: TopSyntax, problems: Problems) -> Order
     return None
 
 
-def _meant(expression: Expression, select: SelectSyntax) -> Expression:
+def _meant(expression: ExpressionSyntax, select: SelectSyntax) -> ExpressionSyntax:
     """ORDER BY an alias means what it stands for."""
     if len(expression.tokens) == 1 and expression.columns:
         name = expression.columns[0].parts[0].lower()

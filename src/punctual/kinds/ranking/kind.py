@@ -15,7 +15,7 @@ from punctual.kinds.ranking.broken_rules import BrokenRules
 from punctual.kinds.ranking.reach import SPARED, mass_read
 from punctual.kinds.ranking.tail_cut import TailCut
 from punctual.kinds.result import Result
-from punctual.kinds.type_rules import as_written, unordered
+from punctual.kinds.type_rules import unordered
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.query import Query
 from punctual.plan.ranking import Ranking
@@ -61,7 +61,7 @@ class RankingKind(Kind[Ranking]):
     def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
         (row,) = types.arguments
         assert row is not None
-        score = unordered([(row.field("s").type, self.body_of(query).score_span)])
+        score = unordered([(row.field("s").type, self.body_of(query).score.span)])
         return [*super().refusals(query, types), *score]
 
     def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
@@ -76,7 +76,7 @@ class RankingKind(Kind[Ranking]):
         by = f"{body.semantics}({numbers})" if numbers else body.semantics
         way = "asc" if body.ascending else "desc"
         stable = f", stable {100 * body.margin:g}%" if body.margin else ""
-        return [f"top    {body.k} by {by}, score {as_written(body.score)} {way}{stable}"]
+        return [f"top    {body.k} by {by}, score {body.score.written} {way}{stable}"]
 
     def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
         k = synopsis.parameters[0]

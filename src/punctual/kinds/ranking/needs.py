@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from punctual.clock import Micros
+from punctual.plan.fingerprint import fingerprint
 from punctual.plan.ranking import Ranking
 from punctual.plan.shared import NeededUse, Needs, UnitSynopsis, Walk
 
@@ -23,7 +24,7 @@ def needs(body: Ranking, range_us: Micros) -> Needs:
         semantics, body.k, int(body.ascending), body.margin, body.parameters, body.fields, body.key,
     )  # fmt: skip
     walk = Walk(
-        key=repr((body.kept, body.ascending, range_us)),
+        key=fingerprint(body.kept, body.ascending, range_us),
         steps=body.ranks,
         execution_steps=EXECUTION_RANKS,
         answer_steps=ANSWER_RANKS,

@@ -17,13 +17,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from punctual.own_names import RAW
-from punctual.plan.relation import quoted
+from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.read_plan import (
     Columns,
     Inspection,
     ReadPlan,
     flag,
-    literal,
     misfits,
     row_text,
 )

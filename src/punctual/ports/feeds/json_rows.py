@@ -16,13 +16,12 @@ import json
 from collections.abc import Sequence
 
 from punctual.own_names import RAW, own
-from punctual.plan.relation import quoted
+from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.read_plan import (
     Columns,
     Inspection,
     ReadPlan,
     flag,
-    literal,
     misfits,
     sql_map,
 )

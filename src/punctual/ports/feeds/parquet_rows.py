@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from punctual.plan.relation import quoted
-from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, literal, misfits, row_text
+from punctual.plan.sql_text import literal, quoted
+from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
 
 NANOS, MILLIS = "NANOSECONDS", "MILLISECONDS"

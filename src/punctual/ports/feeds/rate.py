@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from punctual.clock import SECOND, Micros
 from punctual.own_names import ORIGIN, RAW, REASON
-from punctual.plan.relation import quoted
+from punctual.plan.sql_text import quoted
 from punctual.ports.feeds.feed import Backlog, Lost
 from punctual.ports.feeds.read_plan import jvm_strings
 from punctual.ports.feeds.releases import Arrivals, PartArrivals, RowArrivals

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.own_names import ORIGIN, RAW, REASON
-from punctual.plan.relation import quoted
+from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.file_names import is_escaped
 
 Columns = Sequence[tuple[str, str]]
@@ -127,15 +127,6 @@ def sql_map(*pairs: tuple[str, str]) -> str:
     "map('mode', 'PERMISSIVE')"
     """
     return f"map({', '.join(literal(text) for pair in pairs for text in pair)})"
-
-
-def literal(text: str) -> str:
-    """A string in SQL.
-
-    >>> literal("it's")
-    "'it\\\\'s'"
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 _AS_READ = sql_map(

@@ -2,10 +2,10 @@
 
 Model
 -----
-An :class:`Expression` is a run of tokens. sqlglot's Spark parser judges its syntax and says which names are columns
-(and not fields, lambda variables, types or units); calls and their arguments are read off the tokens. Nothing is ever
-*generated* by sqlglot: it would turn ``to_char(x, '99')`` into a cast and ``log2(x)`` into ``LOG(2, x)``. Rewriting an
-expression means replacing tokens (see ``pieces.py``), so that Spark gets the user's own functions.
+An :class:`ExpressionSyntax` is a run of tokens. sqlglot's Spark parser judges its syntax and says which names are
+columns (and not fields, lambda variables, types or units); calls and their arguments are read off the tokens. Nothing
+is ever *generated* by sqlglot: it would turn ``to_char(x, '99')`` into a cast and ``log2(x)`` into ``LOG(2, x)``.
+Rewriting an expression means replacing tokens (see ``pieces.py``), so that Spark gets the user's own functions.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class ExpressionSyntax:
     """Tokens that form one expression."""
 
     source: str = field(repr=False)
@@ -94,7 +94,7 @@ class Expression:
         """As written, white space collapsed."""
         return " ".join(self.source[self.tokens[0].start : self.tokens[-1].end].split())
 
-    def part(self, first: int, end: int) -> Expression:
+    def part(self, first: int, end: int) -> ExpressionSyntax:
         """The expression formed by some of the tokens."""
         return parse_expression(self.source, self.tokens[first:end])
 
@@ -105,7 +105,7 @@ class Expression:
         return Span(self.tokens[first].start, self.tokens[end - 1].end)
 
 
-def parse_expression(source: str, tokens: tuple[Token, ...]) -> Expression:
+def parse_expression(source: str, tokens: tuple[Token, ...]) -> ExpressionSyntax:
     """Judge the syntax of some tokens, and find their columns and calls.
 
     Raises
@@ -133,7 +133,7 @@ def parse_expression(source: str, tokens: tuple[Token, ...]) -> Expression:
             if (first, end) not in units:
                 columns.append(ColumnReference(tuple(part.name for part in column.parts), first, end))
     columns.sort(key=lambda column: column.first)
-    return Expression(source, tokens, tuple(columns), calls, tree)
+    return ExpressionSyntax(source, tokens, tuple(columns), calls, tree)
 
 
 def same_but_for_brackets(one: str, other: str) -> bool:

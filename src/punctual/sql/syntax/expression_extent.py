@@ -10,7 +10,7 @@ from __future__ import annotations
 from punctual.config import unit_us
 from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
-from punctual.sql.syntax.expression import OPERATOR_WORDS, Expression, matching, parse_expression
+from punctual.sql.syntax.expression import OPERATOR_WORDS, ExpressionSyntax, matching, parse_expression
 
 HARD_STOPS = frozenset(("FROM", "GROUP BY", "ORDER BY"))
 CONTINUING = OPERATOR_WORDS - {"FROM", "WHERE", "AS", "ON", "USING", "SELECT", "BY", "ALL", "CASE", "INTERVAL"} | {
@@ -19,7 +19,7 @@ CONTINUING = OPERATOR_WORDS - {"FROM", "WHERE", "AS", "ON", "USING", "SELECT", "
 """Words that go on with an expression after an operand."""
 
 
-def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset()) -> Expression:
+def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset()) -> ExpressionSyntax:
     """Read an expression: up to a comma, a closing bracket, a word of ``stops``, or a second operand."""
     first, cases, operand, interval = cursor.index, 0, False, False
     while not cursor.done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.errors import Span
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.written import Duration, Name, Precision
 
 
@@ -32,7 +32,7 @@ class PolynomialModel:
     """``MODEL (x = x + v * t, y = y + w * t) FOR 60 SECONDS``."""
 
     attributes: tuple[Attribute, ...]
-    expressions: tuple[Expression, ...]
+    expressions: tuple[ExpressionSyntax, ...]
     horizon: Duration
     span: Span
 
@@ -56,7 +56,7 @@ class SolvedModel:
 
     attribute: Attribute
     solver: Name
-    arguments: tuple[Expression, ...]
+    arguments: tuple[ExpressionSyntax, ...]
     horizon: Duration | None
     span: Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.durations import parse_duration
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.expression_extent import take_expression
 from punctual.sql.syntax.models import Attribute, Fit, FittedModel, ModelSyntax, PolynomialModel, SolvedModel
 from punctual.sql.syntax.parse_number import parse_precision, whole_number
@@ -63,9 +63,9 @@ def parse_create_model(cursor: Cursor) -> FitModelSyntax | ReadModelSyntax:
     return FitModelSyntax(name, attribute, fit, tuple(keys), stream, cursor.since(0))
 
 
-def _equations(cursor: Cursor) -> tuple[tuple[Attribute, ...], tuple[Expression, ...]]:
+def _equations(cursor: Cursor) -> tuple[tuple[Attribute, ...], tuple[ExpressionSyntax, ...]]:
     attributes: list[Attribute] = []
-    expressions: list[Expression] = []
+    expressions: list[ExpressionSyntax] = []
     while True:
         attributes.append(_attribute(cursor))
         cursor.expect("=")
@@ -103,9 +103,9 @@ def _fit(cursor: Cursor, words: tuple[str, ...]) -> Fit:
     return Fit(within, degree, lengths.get("GAP"), lengths.get("FOR"))
 
 
-def _arguments(cursor: Cursor) -> tuple[Expression, ...]:
+def _arguments(cursor: Cursor) -> tuple[ExpressionSyntax, ...]:
     cursor.expect("(")
-    arguments: list[Expression] = []
+    arguments: list[ExpressionSyntax] = []
     if not cursor.at(")"):
         arguments.append(take_expression(cursor, "an argument"))
         while cursor.accept(","):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from punctual.errors import ParseError, Span
 from punctual.sql.syntax.clauses import Clause
 from punctual.sql.syntax.cursor import Cursor
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.expression_extent import take_expression
 from punctual.sql.syntax.parse_clause import CLAUSES, parse_clause
 from punctual.sql.syntax.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
@@ -106,7 +106,7 @@ def _item(cursor: Cursor) -> ItemSyntax:
     return ItemSyntax(expression, alias, cursor.since(first))
 
 
-def _expressions(cursor: Cursor) -> list[Expression]:
+def _expressions(cursor: Cursor) -> list[ExpressionSyntax]:
     expressions = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
     while cursor.accept(","):
         expressions.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))

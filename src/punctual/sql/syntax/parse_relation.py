@@ -7,7 +7,7 @@ from typing import Literal, cast
 from punctual.errors import ParseError, Span
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.durations import parse_duration
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.expression_extent import take_expression
 from punctual.sql.syntax.parse_number import whole_number
 from punctual.sql.syntax.parse_source import parse_source
@@ -46,7 +46,7 @@ def _column(cursor: Cursor) -> ColumnSyntax:
     type_text, type_span = parse_type(cursor)
     roles: dict[str, Span] = {}
     watermark: Duration | None = None
-    derived: Expression | None = None
+    derived: ExpressionSyntax | None = None
     uncertain: UncertainSyntax | None = None
     while not cursor.at(",") and not cursor.at(")"):
         first = cursor.index

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 
 from punctual.errors import BindError, Span
-from punctual.plan.relation import quoted
+from punctual.plan.sql_text import quoted
 from punctual.sql.syntax.cursor import Cursor
 
 SPELLINGS = {

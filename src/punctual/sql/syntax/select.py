@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from punctual.errors import Span
 from punctual.sql.syntax.clauses import Clause
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.models import ModelSyntax
 from punctual.sql.syntax.written import Duration, Name
 
@@ -40,7 +40,7 @@ class RowsWindow:
     """``[ROWS 10]`` or ``[PARTITION BY sensor ROWS 10]``."""
 
     rows: int
-    partition: tuple[Expression, ...]
+    partition: tuple[ExpressionSyntax, ...]
     span: Span
 
 
@@ -73,7 +73,7 @@ class FromJoin:
     natural: bool
     left: FromSyntax
     right: FromSyntax
-    on: Expression | None
+    on: ExpressionSyntax | None
     words: Span
 
 
@@ -106,7 +106,7 @@ def leaves(tree: FromSyntax) -> Iterator[FromItem]:
 class ItemSyntax:
     """A SELECT item; ``expression`` is None for ``*`` and ``t.*``, ``star_of`` is the ``t``."""
 
-    expression: Expression | None
+    expression: ExpressionSyntax | None
     alias: Name | None
     span: Span
     star_of: Name | None = None
@@ -116,7 +116,7 @@ class ItemSyntax:
 class OrderSyntax:
     """An ORDER BY item; what was not said is None."""
 
-    expression: Expression
+    expression: ExpressionSyntax
     ascending: bool
     nulls_first: bool | None
 
@@ -146,9 +146,9 @@ class SelectSyntax:
     span: Span
     distinct: Span | None = None
     top: TopSyntax | None = None
-    where: Expression | None = None
-    groups: tuple[Expression, ...] = ()
-    having: Expression | None = None
+    where: ExpressionSyntax | None = None
+    groups: tuple[ExpressionSyntax, ...] = ()
+    having: ExpressionSyntax | None = None
     order: tuple[OrderSyntax, ...] = ()
     limit: int | None = None
     clauses: tuple[Clause, ...] = ()

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
-from punctual.sql.syntax.expression import Expression
+from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.models import Fit
 from punctual.sql.syntax.select import SelectSyntax
 from punctual.sql.syntax.written import Duration, Name
@@ -35,7 +35,7 @@ class MissingValue:
     span: Span
     neighbours: int | None = None
     within: Duration | None = None
-    condition: Expression | None = None
+    condition: ExpressionSyntax | None = None
 
 
 UncertainSyntax = GivenDistribution | MissingValue
@@ -50,7 +50,7 @@ class ColumnSyntax:
     type_span: Span
     roles: tuple[tuple[str, Span], ...] = ()
     watermark: Duration | None = None
-    derived: Expression | None = None
+    derived: ExpressionSyntax | None = None
     uncertain: UncertainSyntax | None = None
 
     def role(self, name: str) -> Span | None:
