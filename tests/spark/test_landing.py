@@ -57,7 +57,7 @@ def tick_until(engine: Engine, happened: Callable[[], bool]) -> None:
 
 
 def accepted(engine: Engine) -> int:
-    return engine._opened().progress["s"].accepted
+    return engine._opened().core.progress["s"].accepted
 
 
 def fed(files: range) -> list[dict[str, Any]]:
@@ -128,9 +128,9 @@ def test_a_foreign_stream_that_fails_is_reported_and_stops_nobody(spark: SparkSe
         while not said and time.monotonic() < give_up:
             time.sleep(0.05)
         engine.feed("other", [{"t": "2026-03-01T00:00:00Z", "x": 1}])
-        while engine._opened().progress["other"].accepted == 0 and time.monotonic() < give_up:
+        while engine._opened().core.progress["other"].accepted == 0 and time.monotonic() < give_up:
             time.sleep(0.05)
-        assert engine._opened().progress["other"].accepted == 1
+        assert engine._opened().core.progress["other"].accepted == 1
         engine.stop()
     assert len(said) == 1
     assert 'stream "s" has ended' in said[0]

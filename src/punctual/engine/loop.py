@@ -216,7 +216,8 @@ class Loop:
             found = self._clock.receive(self._crew.inbox, within, expected=self._under_way > 0)
             if found is not None:
                 return found
-            if not self.state.stopping and not self.core.backend.alive():
+            # A job says itself that its JVM died; where none runs somebody has to look.
+            if not self._under_way and not self.state.stopping and not self.core.backend.alive():
                 raise _jvm_died()
 
     def _take(self, message: Any) -> None:
