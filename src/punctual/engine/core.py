@@ -103,8 +103,10 @@ class Core:
     # -- the program -----------------------------------------------------------------------------------
 
     def accept(self, change: Change) -> RunningProgram:
-        """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then."""
-        self.programs.tables.declare(change.catalog.tables)
+        """Plan a program, and have its outputs; what is wrong with it is raised, and nothing has changed then.
+
+        Its tables were declared before: they are read by Spark, and that is nothing to wait for here.
+        """
         planned = self.programs.plan(change, self.progress)
         self._remind(change.feeds)
         queries = list(change.catalog.queries.values())

@@ -138,6 +138,7 @@ class Engine(Lifecycle):
         if self._loop is not None:
             feeds = self._typecheck(self._loop.core, catalog, options, declared, new, text)
             change = Change(self._with_casts(catalog), dict(self._types), options, feeds)
+            self._loop.core.programs.tables.declare(catalog.tables)
             self._have_done(partial(self._loop.change, change))
             self._feeds |= feeds
         self._catalog = catalog
@@ -254,6 +255,7 @@ class Engine(Lifecycle):
             still = [query for query in queries if id(query) in running]
             feeds |= self._typecheck(core, self._catalog, options, declared, still, text)
         change = Change(self._with_casts(self._catalog), dict(self._types), options, feeds)
+        core.programs.tables.declare(self._catalog.tables)
         core.install(change, core.accept(change))()
         self._feeds |= feeds
         return Loop(core, self._clock, core.recover(self._rules(options)), lambda _settled: None, self._watch_landings)

@@ -145,11 +145,6 @@ class Lifecycle(ABC):
 
     def stop(self) -> None:
         """End the loop where it stands, and close. The state resumes: what was under way is done again."""
-        if self._thread is not None:
-            if self._loop is not None:
-                self._loop.leave()
-            self._thread.join()
-            self._thread = None
         self.close()
         if self._problem is not None:
             problem, self._problem = self._problem, None
@@ -161,7 +156,12 @@ class Lifecycle(ABC):
             raise self._problem
 
     def close(self) -> None:
-        """Leave a state that resumes; a temporary one is removed."""
+        """Leave a state that resumes; a temporary one is removed. A loop that runs in a thread ends where it stands."""
+        if self._thread is not None:
+            if self._loop is not None:
+                self._loop.leave()
+            self._thread.join()
+            self._thread = None
         with self._mutex:
             self._release()
 

@@ -34,9 +34,11 @@ class Tables:
         """These tables are part of the program; new ones are read, and none counts when one of them cannot be."""
         new = {name: table for name, table in tables.items() if self._declared.get(name) != table}
         found = {name: (_signature(t), table_hash(t.source.path), self._read(t)) for name, t in new.items()}
-        for name, (signature, content_hash, content) in found.items():
-            self._signatures[name], self.hashes[name], self.content[name] = signature, content_hash, content
-        self._declared |= new
+        # New mappings: another thread may be reading the ones that were there.
+        self._signatures = {**self._signatures, **{name: signature for name, (signature, _h, _c) in found.items()}}
+        self.hashes = {**self.hashes, **{name: content_hash for name, (_s, content_hash, _c) in found.items()}}
+        self.content = {**self.content, **{name: content for name, (_s, _h, content) in found.items()}}
+        self._declared = {**self._declared, **new}
 
     def refresh(self) -> bool:
         """Read what changed on disk; whether anything did. Looking costs a stat per file."""
