@@ -31,7 +31,8 @@ def program(literals: list[str]) -> str:
     return f"""
     CREATE STREAM s (at TIMESTAMP EVENT TIME, a0 STRING, k0 INT, p0 INT) FROM FEED;
     CREATE QUERY q AS SELECT {', '.join(written)} FROM s [RANGE 1 MINUTE] WHERE p0 > 0 AND concat(a0, '`a0`') <> '`a0`'
-        GROUP BY a0 HAVING concat(s.a0, {literals[0]}) <> 'k0' ORDER BY concat(s.a0, {literals[1]}) DESC PERIOD 1 MINUTE;
+        GROUP BY a0 HAVING concat(s.a0, {literals[0]}) <> 'k0' ORDER BY concat(s.a0, {literals[1]}) DESC
+        PERIOD 1 MINUTE;
     CREATE QUERY r AS SELECT concat(a0, {literals[0]}) AS a0, count(*) AS n FROM s [RANGE 1 MINUTE]
         GROUP BY concat(a0, {literals[0]}) PERIOD 1 MINUTE;
     """
