@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from punctual.config import CadenceMethod
+from punctual.explain.look import look_at
 from punctual.kinds.program import compile_program, share
 from punctual.share.cadence.class_plans import class_plans, operator_of
 from punctual.share.cadence.marginal import Ride, Rides
@@ -65,6 +66,19 @@ def test_a_bound_that_spoils_the_panes_is_not_free() -> None:
     suggestion = found["odd"].suggestion
     assert suggestion is not None
     assert (suggestion.bound, suggestion.rides_on) == (6_000_000, "long")
+
+
+@pytest.mark.parametrize(("word", "window", "clause"), [
+    ("SLIDE", "[RANGE 60 SECONDS SLIDE 7 SECONDS]", ""), ("FREQUENCY", "[RANGE 60 SECONDS]", "FREQUENCY 7 SECONDS"),
+])
+def test_a_suggestion_has_the_word_of_the_clause(word: str, window: str, clause: str) -> None:
+    """Not one that stands in a text of the query."""
+    text = STREAM + f"""
+        CREATE QUERY long AS SELECT max(a) FROM s [RANGE 70 SECONDS] FREQUENCY 6 SECONDS;
+        CREATE QUERY odd AS SELECT max(a), 'frequency', 'slide' FROM s {window} {clause};
+    """
+    printed = look_at(text, ".", {"cadence": "exact", "window_merge": "scan"}, judge=False).sharing()
+    assert f"{word} 6 SECONDS instead of 7 rides on long" in printed
 
 
 def test_auto_sees_that_own_bounds_need_fewer_panes() -> None:

@@ -17,7 +17,7 @@ from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
 from punctual.kinds.registry import kind_of
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.query import Period, Query
+from punctual.plan.query import Bound, Period, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
@@ -79,14 +79,14 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
         parts.append("what it adds takes too long to find")
     else:
         parts.append(f"+{100 * float(ride.marginal):.1f} % of the stream's {work}")
-    if ride.suggestion is not None:
+    cadence = reader.query.cadence
+    if ride.suggestion is not None and isinstance(cadence, Bound):
         said = ride.suggestion
-        word = "FREQUENCY" if "FREQUENCY" in reader.query.text.upper() else "SLIDE"
-        shorter, longer = duration_text(said.bound), duration_text(reader.query.cadence.us)
+        shorter, longer = duration_text(said.bound), duration_text(cadence.us)
         if shorter.split()[1].rstrip("S") == longer.split()[1].rstrip("S"):
             longer = longer.split()[0]
         parts.append(
-            f"{word} {shorter} instead of {longer} "
+            f"{cadence.word} {shorter} instead of {longer} "
             f"rides on {said.rides_on}: -{100 * float(said.saving):.1f} % of the stream's {work}"
         )
     return line(ride.query, " · ".join(parts))

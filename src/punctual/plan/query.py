@@ -7,6 +7,7 @@ Names, registration, cadence, delivery and status know headers only. What a body
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from punctual.clock import Micros
 from punctual.errors import Span
@@ -48,9 +49,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Answers never more than ``us`` apart; the engine chooses the instants."""
+    """Answers never more than ``us`` apart; the engine chooses the instants. ``word`` is how the program says it."""
 
     us: Micros
+    word: Literal["SLIDE", "FREQUENCY"] = field(default="SLIDE", compare=False, metadata=LAYOUT)
 
 
 Cadence = Period | Bound

@@ -43,7 +43,7 @@ def _said(select: SelectSyntax, bound: BoundFrom) -> list[tuple[Span, str, Caden
             case PeriodClause():
                 said.append((clause.span, "PERIOD", Period(clause.duration.us)))
             case FrequencyClause():
-                said.append((clause.span, "FREQUENCY", Bound(clause.duration.us)))
+                said.append((clause.span, "FREQUENCY", Bound(clause.duration.us, "FREQUENCY")))
             case EveryClause():
                 said.append((clause.span, "EVERY", Period(clause.period.us)))
     return said
