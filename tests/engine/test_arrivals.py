@@ -79,9 +79,6 @@ def test_tops_are_told_where_arrivals_differ(tmp_path: Path) -> None:
 
 
 def test_tops_of_partitions_are_the_greatest_in_any_order() -> None:
-    one, other = Facts(tops={"a": 3, "b": 9}), Facts(tops={"a": 5, "c": 1})
+    one, other = Facts("s", tops={"a": 3, "b": 9}), Facts("s", tops={"a": 5, "c": 1})
     for first, second in ((one, other), (other, one)):
-        whole = Facts()
-        whole.add(first)
-        whole.add(second)
-        assert whole.tops == {"a": 5, "b": 9, "c": 1}
+        assert Facts("s").plus(first).plus(second).tops == {"a": 5, "b": 9, "c": 1}

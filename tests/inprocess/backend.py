@@ -7,6 +7,7 @@ functions, its types) is tested on Spark.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,21 +44,25 @@ class InProcess:
         self._partitions = partitions
         self._random = np.random.default_rng(seed)
         self._duck = connect()
+        self._one_at_a_time = threading.RLock()
+        """A connection of DuckDB serves one thread at a time; the engine has a reader and a holder."""
 
     def judge(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> Judged:
-        return judge(self._duck, relations, requests, known)
+        with self._one_at_a_time:
+            return judge(self._duck, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
-        batches: list[pa.RecordBatch] = []
-        for work in tick.work:
-            stream = work.branches[0].stream
-            columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-            self._duck.register("_slice", read_landed(work.slice.parts, columns))
-            for branch in work.branches:
-                batches += self._reduce(tick, work, branch)
-        return pa.Table.from_batches(batches, OUTPUT)
+        with self._one_at_a_time:
+            batches: list[pa.RecordBatch] = []
+            for work in tick.work:
+                stream = work.branches[0].stream
+                columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
+                self._duck.register("_slice", read_landed(work.slice.parts, columns))
+                for branch in work.branches:
+                    batches += self._reduce(tick, work, branch)
+            return pa.Table.from_batches(batches, OUTPUT)
 
     def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
@@ -86,15 +91,17 @@ class InProcess:
         return pa.Table.from_batches(operator(batches), OUTPUT)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
-        replies = []
-        for question in questions:
-            self._duck.register("_question", pa.table(dict(question.columns)))
-            columns = ", ".join(f"{duck_text(f'({one.sql})')} AS c{n}" for n, one in enumerate(question.expressions))
-            table = self._duck.sql(f"SELECT {columns} FROM _question").to_arrow_table()
-            replies.append(
-                [table.column(n).combine_chunks().cast(t) for n, t in enumerate(question.types)]
-            )
-        return replies
+        with self._one_at_a_time:
+            replies = []
+            for question in questions:
+                self._duck.register("_question", pa.table(dict(question.columns)))
+                texts = (duck_text(f"({one.sql})") for one in question.expressions)
+                columns = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts))
+                table = self._duck.sql(f"SELECT {columns} FROM _question").to_arrow_table()
+                replies.append(
+                    [table.column(n).combine_chunks().cast(t) for n, t in enumerate(question.types)]
+                )
+            return replies
 
     def table(self, table: Table) -> pa.Table:
         types = {column.name: arrow_type(column.type) for column in table.columns}
