@@ -86,22 +86,23 @@ def tree_cpu() -> float:
     return sum(sum(times[:4]) for times in _tree(lambda process: process.cpu_times()))
 
 
-def resident_mib() -> dict[str, float]:
-    """Resident memory of this process, its JVM and the JVM's Python workers, in MiB.
+def resident_mib(driver: psutil.Process | None = None) -> dict[str, float]:
+    """Resident memory of a driver (by default this process), its JVM and the JVM's Python workers, in MiB.
 
     Pages that forked workers share are counted once (proportional set size).
     """
+    driver = driver or psutil.Process()
     found = {"driver": 0.0, "jvm": 0.0, "workers": 0.0}
-    for name, pid, size in _tree(lambda p: (p.name(), p.pid, p.memory_full_info().pss)):
-        role = "driver" if pid == os.getpid() else "jvm" if name.startswith("java") else "workers"
+    for name, pid, size in _tree(lambda p: (p.name(), p.pid, p.memory_full_info().pss), driver):
+        role = "driver" if pid == driver.pid else "jvm" if name.startswith("java") else "workers"
         found[role] += size / 2**20
     return found
 
 
-def _tree(look: Any) -> list[Any]:
-    own = psutil.Process()
+def _tree(look: Any, top: psutil.Process | None = None) -> list[Any]:
+    top = top or psutil.Process()
     found = []
-    for process in [own, *own.children(recursive=True)]:
+    for process in [top, *top.children(recursive=True)]:
         try:
             found.append(look(process))
         except psutil.NoSuchProcess:

@@ -56,6 +56,8 @@ SQL_OPTIONS: dict[str, str] = {
     "spark.sql.files.openCostInBytes": str(SPLIT_BYTES),
     # What pandas writes; feeds read such a column as a number and convert it.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
+    # What holds of a column is passed on through every alias of it: exponential work for a join of forty columns.
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
 }
 """Options of a SQL session; they hold in a shared context too."""
