@@ -151,8 +151,7 @@ def test_who_joins_nothing_shares_the_read(folder: Path, spark: SparkSession) ->
         with Engine(base=str(folder), live=False) as engine:
             engine.sql(STREAM + TABLES + program)
             engine.open()
-            standing = engine._opened().standing
-            scans[name] = len(standing.branches["s"])
+            scans[name] = len(engine._opened().core.programs.running.branches["s"])
             engine.feed("s", stream_rows())
             with counting(spark) as count:
                 engine.tick()
