@@ -26,7 +26,7 @@ def main() -> None:
         while engine.tick() is not None:
             pass
         memory = resident_mib()
-        cells = engine._opened().memory.cells
+        cells = engine._opened().core.held.holders.cells
     print(json.dumps({**memory, "cells": cells}))
 
 
