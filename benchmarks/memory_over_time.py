@@ -92,7 +92,7 @@ def measure(folder: Path, seconds: int) -> tuple[list[Sample], int]:
 
 
 def _program(source: Path) -> str:
-    stream = f"CREATE STREAM s (t TIMESTAMP EVENT TIME, k INT, x DOUBLE) FROM FILES '{source}' (FORMAT JSON);\n"
+    stream = f"CREATE STREAM s (t TIMESTAMP EVENT TIME, k INT, x DOUBLE) FROM FILES '{source}' FORMAT JSON;\n"
     return stream + "".join(
         f"CREATE QUERY q{i} AS SELECT k, avg(x) AS mean, max(x) AS top, count(*) AS n "
         f"FROM s [RANGE {(i + 1) * LONGEST_S // QUERIES} SECONDS] WHERE x > {i} GROUP BY k PERIOD 10 SECONDS;\n"

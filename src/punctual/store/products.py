@@ -124,8 +124,22 @@ def output(produced: Produced) -> pa.RecordBatch:
     """The row of a job's output that says this."""
     data = produced.data
     payload, path = (None, data) if isinstance(data, str) else (data, None)
-    values = (msgspec.json.encode(produced.product), produced.rows, payload and memoryview(payload), path)
-    return pa.RecordBatch.from_arrays([pa.array([v], f.type) for v, f in zip(values, OUTPUT)], schema=OUTPUT)
+    columns = [
+        pa.array([msgspec.json.encode(produced.product)], pa.binary()),
+        pa.array([produced.rows], pa.int64()),
+        _one_value(payload),
+        pa.array([path], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=OUTPUT)
+
+
+def _one_value(payload: bytes | pa.Buffer | None) -> pa.Array:
+    """A column of one value, without a copy. ``pa.array`` of a view would never let go of it (pyarrow 26)."""
+    if payload is None:
+        return pa.nulls(1, pa.binary())
+    value = pa.py_buffer(payload)
+    offsets = pa.array([0, value.size], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, value])
 
 
 def outputs(table: pa.Table) -> Iterator[Produced]:
