@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from punctual.errors import InternalError
 from punctual.kernel.arrays.ragged import lists_of, offsets_of
 from punctual.kernel.arrays.state import I64, State, as_type, int64s
-from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.rows import SLACK
+from punctual.kernel.world.input.wanted import Wanted
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import SLACK
 from punctual.kernel.world.together import rank_together
-from punctual.kernel.world.wanted import Wanted
 
 Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
 """Function, parameters, type of the result."""

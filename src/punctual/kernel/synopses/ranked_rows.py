@@ -37,7 +37,7 @@ from punctual.kernel.arrays.rangefold import fold
 from punctual.kernel.arrays.state import I64, State, int64s
 from punctual.kernel.synopses.ranked_lists import Finish, overfull_rows, rank_lists
 from punctual.kernel.world.candidates import candidates
-from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.input.labels import numbered
 
 WORTH_CUTTING = 4
 """A list is cut to candidates once it is so many times as long as the ranks that it is kept for."""

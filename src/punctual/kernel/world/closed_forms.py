@@ -23,11 +23,11 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.quantities import checked_alpha, checked_k
+from punctual.kernel.world.input.quantities import checked_alpha, checked_k
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, Column, UncertainRows
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked, best
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows
 
 
 def expected_ranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:

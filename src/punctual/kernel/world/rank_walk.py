@@ -46,9 +46,9 @@ from math import log
 import numpy as np
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input.quantities import number
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows, WorldError
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, U, add_up, ones, times, times_some
-from punctual.kernel.world.quantities import number
-from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 from punctual.kernel.world.walk_input import (
     CHOICE,
     SUM,

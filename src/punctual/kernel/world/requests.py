@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from punctual.kernel.world.bounds import kth_largest_at_least
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 from punctual.kernel.world.polynomial import BLOCK, blocks_for
 from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
-from punctual.kernel.world.rows import F64, I64, UncertainRows
 from punctual.kernel.world.walk_input import ASKED, CHOICE, SUM, WEIGHTED, Readings
 
 NEARLY = 2.0**-36

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input.rows import F64, I64
 from punctual.kernel.world.polynomial import BLOCK, U
-from punctual.kernel.world.rows import F64, I64
 
 SUM, WEIGHTED, CHOICE = 0, 1, 2
 """Kinds of readings, in the order in which they are asked."""

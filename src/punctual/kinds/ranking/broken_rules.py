@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
 from punctual.kernel.panes.panes import Answered
-from punctual.kernel.world.labels import numbered
-from punctual.kernel.world.rows import SLACK
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.rows import SLACK
 from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten, RowLetter
 from punctual.kinds.ranking.row_texts import row_text

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.world.rows import WorldError
+from punctual.kernel.world.input.rows import WorldError
 
 SHOWN = 60
 """Characters of a value in a message."""

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.world.columns import plain, shown
-from punctual.kernel.world.rows import F64, I64, Column, WorldError
+from punctual.kernel.world.input.columns import plain, shown
+from punctual.kernel.world.input.rows import F64, I64, Column, WorldError
 
 CODE = "world.bad-score"
 EXACT = 2.0**53
