@@ -13,7 +13,7 @@ from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.explain.look import look_at
 from punctual.plan.functions import canonical
-from punctual.sql.function_names import GENERATORS, GROUPING, OTHER_AGGREGATES
+from punctual.sql.expressions.function_names import GENERATORS, GROUPING, OTHER_AGGREGATES
 from tests.spark.command import lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

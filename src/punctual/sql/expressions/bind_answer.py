@@ -20,12 +20,12 @@ from punctual.errors import BindError, Span
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import INSTANT, aggregate_name, key_name
 from punctual.plan.rows import Predicate
-from punctual.sql.bind_aggregate import bind_aggregate
-from punctual.sql.bind_row import column_names
-from punctual.sql.function_names import is_aggregate, refuse_calls
-from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
+from punctual.sql.expressions.bind_aggregate import bind_aggregate
+from punctual.sql.expressions.bind_row import column_names
+from punctual.sql.expressions.function_names import is_aggregate, refuse_calls
+from punctual.sql.expressions.pieces import Piece, Pieces, bracketed, render, to_pieces
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, same_but_for_brackets
 from punctual.sql.syntax.select import ItemSyntax
 

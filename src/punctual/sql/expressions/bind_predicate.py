@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from punctual.plan.expression import Expression, column_of, compose, truth
 from punctual.plan.rows import Comparison, Constant, Operator, Predicate
-from punctual.sql.bind_row import row_expression
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ExpressionSyntax, matching
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
