@@ -25,7 +25,7 @@ def read_status(directory: str) -> dict[str, Any]:
     manifests = store.manifests()
     newest = manifests[-1] if manifests else store.base()
     record = None if newest is None else newest.read(BatchRecord)
-    program = store.program(ProgramState) or ProgramState()
+    program = store.program.read(ProgramState) or ProgramState()
     streams = {}
     added = added_letters(store)
     for name, progress in committed(store).items():
