@@ -1,4 +1,4 @@
-"""Requests to one walk over uncertain rows, and what they are result.
+"""Requests to one walk over uncertain rows, and what it finds for them.
 
 Each request is one reading (:mod:`punctual.kernel.world.walk_input`); equal ones are read once. A k above the number of
 rows means all of them.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from punctual.kernel.world.bounds import kth_largest_at_least
 from punctual.kernel.world.input.rows import F64, I64, UncertainRows
@@ -89,31 +91,13 @@ def walk_for(
     ends = np.minimum(n, -(-reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps) // FEW) * FEW)
     reached = int(ends.max(initial=0))
     known_keys = 0 if keys is None else int(keys.max(initial=-1)) + 1
-    asked = np.zeros(len(own), ASKED)
-    asked["k"] = [_ranks_of(one, n) for one in own]
-    asked["kind"] = [_kind(one) for one in own]
-    asked["size"] = [max(map(abs, one.weights), default=1.0) or 1.0 for one in own]
-    asked["keep"] = [_share_kept(one) for one in own]
-    asked["needed"] = [needed[one] for one in own]
-    weights = [_whole_blocks(one.weights[:n]) for one in own]
-    numbers = np.cumsum([0, *(min(one.best, n) if one.weights else 0 for one in own), *(one.size for one in weights)])
-    asked["heap"], asked["heap_end"] = numbers[: len(own)], numbers[1 : len(own) + 1]
-    asked["weights"], asked["weights_end"] = numbers[len(own) : -1], numbers[len(own) + 1 :]
-    # A row is kept only where its probability exceeds what is needed, and before its ranks are over.
-    enough = np.full(len(own), known_keys)
-    chosen = asked["kind"] != SUM
-    if chosen.any():
-        ascending = np.sort(rows.prob[:reached])
-        least = asked["needed"] / asked["size"] * (1.0 - NEARLY)
-        few = np.minimum(reached - np.searchsorted(ascending, least), ends[(asked["k"] - 1) // BLOCK])
-        enough = np.where(chosen, few, enough)
-    room = np.cumsum([0, *enough])
-    asked["at"] = room[:-1]
+    asked, numbers = _records(own, needed, n)
+    room = _give_room(asked, rows.prob[:reached], ends, known_keys)
     readings = Readings(
         asked,
-        numbers=np.concatenate([np.zeros(numbers[len(own)]), *weights]),
-        rows=np.empty(room[-1] if any(not one.by_key for one in own) else 0, np.int64),
-        values=np.zeros(room[-1]),
+        numbers,
+        rows=np.empty(room if any(not one.by_key for one in own) else 0, np.int64),
+        values=np.zeros(room),
         key=np.zeros(0, np.int64) if keys is None else keys,
         best_value=np.zeros(blocks * BLOCK if ranks else 0),
         best_row=np.zeros(blocks * BLOCK if ranks else 0, np.int64),
@@ -124,6 +108,39 @@ def walk_for(
     walk(rows, readings)
     kept = list(zip(asked["at"].tolist(), asked["count"].tolist()))
     return WalkResult({one: index for index, one in enumerate(own)}, readings, kept, known_keys)
+
+
+def _records(own: Sequence[Request], needed: dict[Request, float], n: int) -> tuple[NDArray[np.void], F64]:
+    """A record for each request, without room for what it will keep; and the numbers that they use."""
+    heaps = [min(one.best, n) if one.weights else 0 for one in own]
+    weights = [_whole_blocks(one.weights[:n]) for one in own]
+    edges = [0, *accumulate([*heaps, *(one.size for one in weights)])]
+    asked = np.zeros(len(own), ASKED)
+    for at, one in enumerate(own):
+        size = max(map(abs, one.weights), default=1.0) or 1.0
+        heap, heap_end = edges[at : at + 2]
+        start, stop = edges[len(own) + at : len(own) + at + 2]
+        nothing = (0, 0, 0)  # known, at, count
+        asked[at] = (
+            _ranks_of(one, n), _kind(one), size, needed[one], _share_kept(one), heap, heap_end, start, stop, *nothing
+        )  # fmt: skip
+    return asked, np.concatenate([np.zeros(edges[len(own)]), *weights])
+
+
+def _give_room(asked: NDArray[np.void], prob: F64, ends: I64, keys: int) -> int:
+    """Say where each reading's values begin; how many there may be.
+
+    A row is kept only where its probability exceeds what is needed, and before its ranks are over.
+    """
+    enough = np.full(asked.size, keys)
+    chosen = asked["kind"] != SUM
+    if chosen.any():
+        least = asked["needed"] / asked["size"] * (1.0 - NEARLY)
+        few = np.minimum(prob.size - np.searchsorted(np.sort(prob), least), ends[(asked["k"] - 1) // BLOCK])
+        enough = np.where(chosen, few, enough)
+    room = np.cumsum(enough)
+    asked["at"] = room - enough
+    return int(enough.sum())
 
 
 def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:

@@ -36,6 +36,8 @@ SUM, WEIGHTED, CHOICE = 0, 1, 2
 """Kinds of readings, in the order in which they are asked."""
 LAST = 3
 """Of the products of few factors, the one that a row is read from."""
+ROUNDING = 1e-15
+"""More, relatively, than two operations lose."""
 DISTINCT = 1e-12
 """By how much, relatively, a row must be likelier at a rank than a better one to take its place."""
 
@@ -77,6 +79,18 @@ class Readings(NamedTuple):
     table: F64
     ends: I64
     eps: float
+
+
+@compiled
+def enter_node(asked: NDArray[np.void]) -> float:
+    """Forget what was shifted for another node; a row matters to nobody unless its probability is above this number."""
+    least, others = np.inf, True
+    for one in range(asked.size):
+        asked[one]["known"] = 0
+        if others:
+            least = min(least, asked[one]["needed"] / asked[one]["size"])
+        others = others and asked[one]["kind"] != CHOICE  # all further ones need more
+    return least - abs(least) * ROUNDING
 
 
 @compiled
@@ -132,13 +146,19 @@ def weigh(
         b += few[U(LAST), U(BLOCK + d)] * shifted[one, d + 1]
     value = p * (max(0.0, 1.0 - beside) * a + beside * b)
     if abs(value) > asked[one]["needed"]:
-        at = asked[one]["at"] + asked[one]["count"]
-        rows[at], values[at] = row, value
-        asked[one]["count"] += 1
+        keep(row, value, asked, one, rows, values)
         heap = numbers[asked[one]["heap"] : asked[one]["heap_end"]]
         if abs(value) > heap[0]:
             _replace_least(heap, abs(value))
             asked[one]["needed"] = heap[0] * asked[one]["keep"]
+
+
+@compiled
+def keep(row: int, value: float, asked: NDArray[np.void], one: int, rows: I64, values: F64) -> None:
+    """Keep a row for a choice."""
+    at = asked[one]["at"] + asked[one]["count"]
+    rows[at], values[at] = row, value
+    asked[one]["count"] += 1
 
 
 @compiled
@@ -156,17 +176,18 @@ def _replace_least(heap: F64, value: float) -> None:
 
 
 @compiled
-def compare(row: int, p: float, ranks: F64, best_value: F64, best_row: I64) -> None:
+def compare(row: int, p: float, polys: F64, which: int, low: int, high: int, best_value: F64, best_row: I64) -> None:
     """Is the row likelier at these ranks than those before? The first of nearly equal ones stays."""
-    for c in range(ranks.size):
-        value = p * min(1.0, ranks[c])
-        better = value > best_value[c] * (1.0 + DISTINCT)
-        best_value[c] = value if better else best_value[c]
-        best_row[c] = row if better else best_row[c]
+    for c in range(low, high):
+        rank = U(c - BLOCK)
+        value = p * min(1.0, polys[U(which), U(c)])
+        better = value > best_value[rank] * (1.0 + DISTINCT)
+        best_value[rank] = value if better else best_value[rank]
+        best_row[rank] = row if better else best_row[rank]
 
 
 @compiled
-def write(p: float, ranks: F64, out: F64) -> None:
-    """The probability of ranks."""
-    for c in range(ranks.size):
-        out[c] = p * min(1.0, ranks[c])
+def write(row: int, p: float, polys: F64, which: int, low: int, high: int, table: F64) -> None:
+    """The probability of these ranks."""
+    for c in range(low, high):
+        table[U(row), U(c - BLOCK)] = p * min(1.0, polys[U(which), U(c)])
