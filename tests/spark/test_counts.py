@@ -127,7 +127,7 @@ def test_check_runs_no_job(spark: SparkSession, tmp_path: Path) -> None:
     text += "CREATE QUERY j AS SELECT u.label, count(*) AS n FROM s [RANGE 1 MINUTE], u WHERE s.n = u.id "
     text += "GROUP BY u.label PERIOD 1 MINUTE;"
     with counting(spark) as count:
-        look = look_at(text, str(tmp_path), {}, judge=True)
+        look = look_at(text, str(tmp_path), {}, types=True)
     assert len(look.catalog.queries) == 51
     assert count.jobs == 0
 

@@ -154,7 +154,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     derived = [f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
     source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
-    judged = (
+    with_reasons = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
         f" WHEN unix_micros({event_time}) < {limits.earliest} THEN 'event time before earliest'"
@@ -172,7 +172,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     else:
         outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]
     outputs += [f"({expression.sql}) AS {name}" for name, expression in branch.projections]
-    text = f"SELECT {', '.join(outputs)} FROM ({judged})"
+    text = f"SELECT {', '.join(outputs)} FROM ({with_reasons})"
     for join in branch.joins:
         # Only a branch of its own may drop rows: the shared one counts all of them.
         kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"

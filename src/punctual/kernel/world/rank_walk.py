@@ -148,12 +148,12 @@ def stretches(prob: F64, rule: I64, rules: int) -> tuple[F64, I64, F64, I64]:
 @compiled
 def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, readings: Readings) -> None:
     # In line what is done for every row: to call somebody with all of these arrays takes longer.
-    asked, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
+    records, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
     over, blocks, ranks, whole = 0, ends.size, ends.size * BLOCK, best_row.size + table.size > 0
     levels = depth + 1 + (STEPS + 1 if whole else 0)
     polys, sides = ones(levels + 1, blocks)  # the root's first, a spare one last
     few, few_sides = ones(STEPS + 1, 1)
-    node, sums, shifted = np.full(depth + STEPS + 1, -1), np.zeros(ranks + FEW + 1), np.zeros((asked.size, FEW + 1))
+    node, sums, shifted = np.full(depth + STEPS + 1, -1), np.zeros(ranks + FEW + 1), np.zeros((records.size, FEW + 1))
     factors, besides = np.zeros((FEW << depth) // 2 + AT_ONCE), _besides(prob.size, mass, end, prior, before)
     for start in range(0, prob.size, FEW):
         for level in range(1, depth + 1):
@@ -163,7 +163,7 @@ def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, r
                 count = _factors(mass, end, prior, before, number, FEW_BITS + depth - level, factors)
                 times(polys, sides, level - 1, factors, count, levels, level)
         add_up(polys, sides, depth, sums)
-        least = enter_node(asked)
+        least = enter_node(records)
         for i in range(start, min(start + FEW, prob.size)):
             p = prob[i]
             if not (p > least or whole or i == start):
@@ -173,7 +173,7 @@ def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, r
                 if node[depth + step] != number:
                     node[depth + step] = number
                     count = _factors(mass, end, prior, before, number, FEW_BITS - step, factors)
-                    if asked.size or i == start:
+                    if records.size or i == start:
                         times_some(few, few_sides, step - 1, factors, 0, count, step)
                     if whole:
                         times(polys, sides, depth + step - 1, factors, count, levels, depth + step)
@@ -182,21 +182,21 @@ def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, r
                 over = _over(over, i, few, beside, sums, ends, eps)
                 if over == blocks:
                     return
-            for one in range(asked.size):
-                k, kind, needed = asked[one]["k"], asked[one]["kind"], asked[one]["needed"]
-                if p * asked[one]["size"] <= needed:
+            for one in range(records.size):
+                k, kind, needed = records[one]["k"], records[one]["kind"], records[one]["needed"]
+                if p * records[one]["size"] <= needed:
                     if kind == CHOICE:  # all further ones need more
                         break
                 elif k > over * BLOCK and kind == WEIGHTED:
-                    if not asked[one]["known"]:
-                        shift_weights(polys, sides, depth, asked, one, numbers, shifted)
-                    weigh(i, p, few, beside, asked, one, numbers, shifted, rows, values)
+                    if not records[one]["known"]:
+                        shift_weights(polys, sides, depth, records, one, numbers, shifted)
+                    weigh(i, p, few, beside, records, one, numbers, shifted, rows, values)
                 elif k > over * BLOCK:
                     fewer = first(few, beside, sums, ranks - k)
                     if fewer > eps and kind == SUM:
-                        values[asked[one]["at"] + key[i]] += p * fewer
+                        values[records[one]["at"] + key[i]] += p * fewer
                     elif fewer > eps and p * fewer > needed:
-                        keep(i, p * fewer, asked, one, rows, values)
+                        keep(i, p * fewer, records, one, rows, values)
             if whole:
                 factors[0] = beside
                 times(polys, sides, levels - 2, factors, 1, levels, levels - 1)

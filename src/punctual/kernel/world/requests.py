@@ -17,7 +17,7 @@ from punctual.kernel.world.bounds import kth_largest_at_least
 from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 from punctual.kernel.world.polynomial import BLOCK, blocks_for
 from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
-from punctual.kernel.world.walk_input import ASKED, CHOICE, SUM, WEIGHTED, Readings
+from punctual.kernel.world.walk_input import CHOICE, READING, SUM, WEIGHTED, Readings
 
 NEARLY = 2.0**-36
 """Values are compared at 40 bits and neighbours may be equal (``ranked``): a row that is less by this share may be as
@@ -56,7 +56,7 @@ class WalkResult:
         start, count = self.kept[index]
         rows, values = self.readings.rows[start : start + count], self.readings.values[start : start + count]
         if request.weights:  # much of it was good enough only as long as little was known
-            still = np.abs(values) > self.readings.asked["needed"][index]
+            still = np.abs(values) > self.readings.records["needed"][index]
             rows, values = rows[still], values[still]
         return rows, values
 
@@ -91,10 +91,10 @@ def walk_for(
     ends = np.minimum(n, -(-reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps) // FEW) * FEW)
     reached = int(ends.max(initial=0))
     known_keys = 0 if keys is None else int(keys.max(initial=-1)) + 1
-    asked, numbers = _records(own, needed, n)
-    room = _give_room(asked, rows.prob[:reached], ends, known_keys)
+    records, numbers = _records(own, needed, n)
+    room = _give_room(records, rows.prob[:reached], ends, known_keys)
     readings = Readings(
-        asked,
+        records,
         numbers,
         rows=np.empty(room if any(not one.by_key for one in own) else 0, np.int64),
         values=np.zeros(room),
@@ -106,7 +106,7 @@ def walk_for(
         eps=eps,
     )
     walk(rows, readings)
-    kept = list(zip(asked["at"].tolist(), asked["count"].tolist()))
+    kept = list(zip(records["at"].tolist(), records["count"].tolist()))
     return WalkResult({one: index for index, one in enumerate(own)}, readings, kept, known_keys)
 
 
@@ -115,31 +115,31 @@ def _records(own: Sequence[Request], needed: dict[Request, float], n: int) -> tu
     heaps = [min(one.best, n) if one.weights else 0 for one in own]
     weights = [_whole_blocks(one.weights[:n]) for one in own]
     edges = [0, *accumulate([*heaps, *(one.size for one in weights)])]
-    asked = np.zeros(len(own), ASKED)
+    records = np.zeros(len(own), READING)
     for at, one in enumerate(own):
         size = max(map(abs, one.weights), default=1.0) or 1.0
         heap, heap_end = edges[at : at + 2]
         start, stop = edges[len(own) + at : len(own) + at + 2]
         nothing = (0, 0, 0)  # known, at, count
-        asked[at] = (
+        records[at] = (
             _ranks_of(one, n), _kind(one), size, needed[one], _share_kept(one), heap, heap_end, start, stop, *nothing
         )  # fmt: skip
-    return asked, np.concatenate([np.zeros(edges[len(own)]), *weights])
+    return records, np.concatenate([np.zeros(edges[len(own)]), *weights])
 
 
-def _give_room(asked: NDArray[np.void], prob: F64, ends: I64, keys: int) -> int:
+def _give_room(records: NDArray[np.void], prob: F64, ends: I64, keys: int) -> int:
     """Say where each reading's values begin; how many there may be.
 
     A row is kept only where its probability exceeds what is needed, and before its ranks are over.
     """
-    enough = np.full(asked.size, keys)
-    chosen = asked["kind"] != SUM
+    enough = np.full(records.size, keys)
+    chosen = records["kind"] != SUM
     if chosen.any():
-        least = asked["needed"] / asked["size"] * (1.0 - NEARLY)
-        few = np.minimum(prob.size - np.searchsorted(np.sort(prob), least), ends[(asked["k"] - 1) // BLOCK])
+        least = records["needed"] / records["size"] * (1.0 - NEARLY)
+        few = np.minimum(prob.size - np.searchsorted(np.sort(prob), least), ends[(records["k"] - 1) // BLOCK])
         enough = np.where(chosen, few, enough)
     room = np.cumsum(enough)
-    asked["at"] = room - enough
+    records["at"] = room - enough
     return int(enough.sum())
 
 

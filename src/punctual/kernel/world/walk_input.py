@@ -42,7 +42,7 @@ DISTINCT = 1e-12
 """By how much, relatively, a row must be likelier at a rank than a better one to take its place."""
 
 
-ASKED = np.dtype(
+READING = np.dtype(
     [
         ("k", np.int64),  # how many ranks
         ("kind", np.int64),
@@ -63,13 +63,13 @@ ASKED = np.dtype(
 class Readings(NamedTuple):
     """All that is read in one walk, with what it found so far.
 
-    ``asked`` has a record of type ``ASKED`` for each reading. ``rows`` and ``values`` belong to choices; the ``values``
+    ``records`` has one of type ``READING`` for each reading. ``rows`` and ``values`` belong to choices; the ``values``
     of a sum are those of keys, and ``key`` is that of each row. ``best_value`` and ``best_row`` have an entry for each
     rank, or none; ``table`` a row for each row, or none. ``ends`` says for each block of ranks from which row on it is
     surely over.
     """
 
-    asked: NDArray[np.void]
+    records: NDArray[np.void]
     numbers: F64
     rows: I64
     values: F64
@@ -82,14 +82,14 @@ class Readings(NamedTuple):
 
 
 @compiled
-def enter_node(asked: NDArray[np.void]) -> float:
+def enter_node(records: NDArray[np.void]) -> float:
     """Forget what was shifted for another node; a row matters to nobody unless its probability is above this number."""
     least, others = np.inf, True
-    for one in range(asked.size):
-        asked[one]["known"] = 0
+    for one in range(records.size):
+        records[one]["known"] = 0
         if others:
-            least = min(least, asked[one]["needed"] / asked[one]["size"])
-        others = others and asked[one]["kind"] != CHOICE  # all further ones need more
+            least = min(least, records[one]["needed"] / records[one]["size"])
+        others = others and records[one]["kind"] != CHOICE  # all further ones need more
     return least - abs(least) * ROUNDING
 
 
@@ -113,11 +113,11 @@ def first(few: F64, beside: float, sums: F64, at: int) -> float:
 
 @compiled
 def shift_weights(
-    polys: F64, ends: I64, which: int, asked: NDArray[np.void], one: int, numbers: F64, shifted: F64
+    polys: F64, ends: I64, which: int, records: NDArray[np.void], one: int, numbers: F64, shifted: F64
 ) -> None:
     """The weighted sum of a node's polynomial, and of its products with x, x^2 and so on."""
-    asked[one]["known"] = 1
-    start, ranks = asked[one]["weights"], asked[one]["weights_end"] - asked[one]["weights"] - BLOCK
+    records[one]["known"] = 1
+    start, ranks = records[one]["weights"], records[one]["weights_end"] - records[one]["weights"] - BLOCK
     for d in range(BLOCK + 1):
         shifted[one, d] = 0.0
     for c in range(ends[which, 0] - BLOCK, min(ends[which, 1] - BLOCK, ranks)):
@@ -132,7 +132,7 @@ def weigh(
     p: float,
     few: F64,
     beside: float,
-    asked: NDArray[np.void],
+    records: NDArray[np.void],
     one: int,
     numbers: F64,
     shifted: F64,
@@ -145,20 +145,20 @@ def weigh(
         a += few[U(LAST), U(BLOCK + d)] * shifted[one, d]
         b += few[U(LAST), U(BLOCK + d)] * shifted[one, d + 1]
     value = p * (max(0.0, 1.0 - beside) * a + beside * b)
-    if abs(value) > asked[one]["needed"]:
-        keep(row, value, asked, one, rows, values)
-        heap = numbers[asked[one]["heap"] : asked[one]["heap_end"]]
+    if abs(value) > records[one]["needed"]:
+        keep(row, value, records, one, rows, values)
+        heap = numbers[records[one]["heap"] : records[one]["heap_end"]]
         if abs(value) > heap[0]:
             _replace_least(heap, abs(value))
-            asked[one]["needed"] = heap[0] * asked[one]["keep"]
+            records[one]["needed"] = heap[0] * records[one]["keep"]
 
 
 @compiled
-def keep(row: int, value: float, asked: NDArray[np.void], one: int, rows: I64, values: F64) -> None:
+def keep(row: int, value: float, records: NDArray[np.void], one: int, rows: I64, values: F64) -> None:
     """Keep a row for a choice."""
-    at = asked[one]["at"] + asked[one]["count"]
+    at = records[one]["at"] + records[one]["count"]
     rows[at], values[at] = row, value
-    asked[one]["count"] += 1
+    records[one]["count"] += 1
 
 
 @compiled

@@ -65,12 +65,12 @@ class BrokenRules(KindMemory):
         self._seen[query.name] = int(instants[-1])
         if not len(answered.instant):
             return
-        told = _Reports(query.body, [streams[name.lower()] for name in query.streams], answered.values[0])
+        reports = _Reports(query.body, [streams[name.lower()] for name in query.streams], answered.values[0])
         former = np.concatenate([[before], instants[:-1]])[answered.instant]
-        for window in told.rows(former):
+        for window in reports.rows(former):
             for letter, times in Counter(window).items():
                 self._add(letter, times)
-        for letter in told.unseen(instants[answered.instant]):
+        for letter in reports.unseen(instants[answered.instant]):
             self._add(letter, 1)
 
     def _add(self, letter: RowLetter, times: int) -> None:

@@ -7,7 +7,7 @@ name of the instant; names become row columns or, by the rules of the clause, wh
 equals a grouping expression becomes the name of that key. A column that is left is neither grouped nor aggregated.
 
 A grouping expression of several tokens counts as found only where it is an operand: ``lane + 1`` is inside
-``lane + 1 * 2`` as text, not as meaning. The judge is sqlglot: brackets around the find must not change the tree.
+``lane + 1 * 2`` as text, not as meaning. sqlglot decides: brackets around the find must not change the tree.
 """
 
 from __future__ import annotations

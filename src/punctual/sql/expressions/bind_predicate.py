@@ -77,7 +77,7 @@ def _split(
 
 
 def kernel_comparisons(part: ExpressionSyntax, scope: Scope) -> list[Comparison] | None:
-    """The comparisons that a conjunct is, or None where Spark must judge it."""
+    """The comparisons that a conjunct is, or None where Spark must evaluate it."""
     tree = part.tree
     sides: list[tuple[Operator, list[exp.Expression]]]
     if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
