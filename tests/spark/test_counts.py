@@ -74,7 +74,7 @@ def test_streams_share_the_job(spark: SparkSession) -> None:
 
 
 def test_a_static_table_costs_its_broadcast(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark runs a job to broadcast a table: one a table and tick, however many queries join it."""
+    """Spark runs a job to broadcast a table: one per table and tick, however many queries join it."""
     tables = ""
     for name in ("first", "second"):
         (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{name}{i % 3}\n" for i in range(20)))

@@ -122,7 +122,7 @@ class Backend(Protocol):
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
-        """Evaluate all questions together; one list of arrays a question."""
+        """Evaluate all questions together; one list of arrays per question."""
         ...
 
     def table(self, table: Table) -> pa.Table:

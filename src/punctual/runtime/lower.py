@@ -3,7 +3,7 @@
 A *branch* is one read of a stream's slice. Units whose enrichment keeps rows apart (every table row found by its key at
 most once) share the stream's first branch: their joins become LEFT joins, and an inner join's misses go into the unit's
 mask. A unit whose table repeats keys gets a branch of its own, for there a row may become several.
-Every expression is computed once a branch, however many units name it.
+Every expression is computed once per branch, however many units name it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ A rule is judged within a window, by all of its rows (:mod:`punctual.kernel.syno
 break is not known when a pane is cut, so where there are rules panes keep candidates for twice as many ranks, which
 lets up to k of them break; a rule that breaks within the pane pushes nobody out, and its rows stay to be shown.
 
-Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
+Cost: a sort of the rows per merge; a Python call for every list that is long enough to cut, and for every window
+ranked.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class _Gone:
         )
 
     def lists(self, groups: int) -> pa.ListArray:
-        """A list for each group, one entry a rule."""
+        """A list for each group, one entry per rule."""
         if not self.group.size:
             return NO_RULES.take(pa.array(np.zeros(groups, np.int64)))
         rule = numbered(self.label)

@@ -1,6 +1,6 @@
 """Uncertain top-k in arrays: rows that exist with a probability, rules whose rows exclude each other, and who is best.
 
-Public: the functions below, each over sequences or arrays of one value a row. :func:`rank_together` is the pass that
+Public: the functions below, each over sequences or arrays of one value per row. :func:`rank_together` is the pass that
 several queries over the same rows share.
 """
 

@@ -14,7 +14,7 @@ numbers. O(n) after sorting. No row may be left out, however bad: it counts in t
 Geometric weights
 -----------------
 With weight alpha^j for rank j a row is worth ``alpha p_i`` times its polynomial (see ``rank_walk``) at alpha: a product
-of numbers between alpha and 1, one a rule, of which one changes at each row. The product over all rules, i's own
+of numbers between alpha and 1, one per rule, of which one changes at each row. The product over all rules, i's own
 included, bounds the worth of i and all later rows and never grows, so the walk ends when it is below 1e-18.
 """
 

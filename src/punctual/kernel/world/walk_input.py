@@ -18,7 +18,7 @@ Invariant: what one reading gives has the same bits whatever else is read. Sums 
 not depend on k (``polynomial``), and a block of ranks ends by its own sums: where fewer than its last rank's better
 rows exist with a probability of at most ``eps``, or where Chernoff's bound says so, all its ranks are 0 from there on.
 
-Memory: what choices keep, little more than k rows each, at worst one entry a row; keys times sums.
+Memory: what choices keep, little more than k rows each, at worst one entry per row; keys times sums.
 """
 
 from __future__ import annotations

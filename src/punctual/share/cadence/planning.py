@@ -46,7 +46,7 @@ def plan(groups: Sequence[Group], method: Method, total: Effort | None = None) -
     Parameters
     ----------
     groups : sequence of Group
-        One a query, or one a set of queries with the same bound; executions name them by their place.
+        One per query, or one per set of queries with the same bound; executions name them by their place.
     method : Method
     total : Effort, optional
         The steps that it takes are counted there too.

@@ -144,7 +144,7 @@ def _array(values: list[Any], code: str, names: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError):  # lists of several lengths
         return np.fromiter(values, object, len(values))
     if array.ndim != 1:
-        raise WorldError(code, f"{names} have {array.ndim} dimensions; they have one", hint="give one value a row")
+        raise WorldError(code, f"{names} have {array.ndim} dimensions; they have one", hint="give one value per row")
     return array
 
 

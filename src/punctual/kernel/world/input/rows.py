@@ -27,7 +27,7 @@ from punctual.errors import PunctualError
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 Column = Iterable[Any]
-"""One value a row, in any container that has an order."""
+"""One value per row, in any container that has an order."""
 SLACK = 1e-9
 """How far above 1 a mass may be, since probabilities are rounded; the rest of such a rule exists with probability 0."""
 
