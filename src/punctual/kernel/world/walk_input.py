@@ -90,7 +90,7 @@ def enter_node(records: NDArray[np.void]) -> float:
         if others:
             least = min(least, records[one]["needed"] / records[one]["size"])
         others = others and records[one]["kind"] != CHOICE  # all further ones need more
-    return least - abs(least) * ROUNDING
+    return least * (1.0 - ROUNDING) if least > 0.0 else least
 
 
 @compiled
