@@ -1,7 +1,7 @@
 """One server that runs executions one at a time, earliest deadline first, at whatever they were measured to take.
 
 Executions are released at their instants. The order is that of ``punctual.schedule.edf`` (deadline, then instant, then
-name) with one execution a pass: no late-pending sharing, which would be another remedy. A deadline is the release and
+name) with one execution per pass: no late-pending sharing, which would be another remedy. A deadline is the release and
 the tightest bound of the queries that the execution answers.
 
 Latency of a query is the papers': over its consecutive executions the sum of what each gap exceeds the bound by,

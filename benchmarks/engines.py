@@ -1,6 +1,6 @@
 """Punctual in this process, on a Spark session that stays warm from one program to the next.
 
-Only the replay is measured: ``prepared`` gives an engine that is open (program judged, state made). Programs that are
+Only the replay is measured: ``prepared`` gives an engine that is open (program checked, state made). Programs that are
 compared take turns tick by tick. Answers are kept by reference, to be checked after the clock has stopped.
 """
 

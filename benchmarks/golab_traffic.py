@@ -1,6 +1,6 @@
 """Golab, Bijay and Ozsu's seven queries on real traffic: what their cost model says, and what the engine does.
 
-Travel times of 449 road segments of Aarhus, a week of August 2014, one report a segment in five minutes. The paper's
+Travel times of 449 road segments of Aarhus, a week of August 2014, one report per segment in five minutes. The paper's
 panes are minutes; here the data's step takes their place, so all of its times are multiplied by five: Q1 looks at 50
 minutes and may wait for 10. A *step* is five minutes, and the paper's costs per minute are costs per step. Each query
 asks for the greatest travel time, over all roads (one group, as in the paper) or ``GROUP BY`` road.
@@ -75,7 +75,7 @@ def days(count: int) -> pa.Table:
 
 
 def folder(rows: pa.Table, count: int) -> Path:
-    """The rows as a file a day, outside of the project."""
+    """The rows as one file per day, outside of the project."""
     path = CACHE / f"aarhus_{FIRST_DAY:%Y%m%d}_days{count}"
     if not path.exists():
         making = path.with_name(f".{path.name}.{os.getpid()}")

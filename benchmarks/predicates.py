@@ -1,7 +1,8 @@
 """Ticks of one query and of a thousand that differ in their WHERE.
 
 Thresholds (``v > c``) and equality with a key (``k = 'name'``), a window of a minute every ten seconds each, 100,000
-rows a tick. All programs take turns over the same files in one warm session, tick by tick; the median tick is compared.
+rows per tick. All programs take turns over the same files in one warm session, tick by tick; the median tick is
+compared.
 """
 
 from __future__ import annotations

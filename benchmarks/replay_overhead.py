@@ -1,7 +1,7 @@
 """A whole replay against the least that PySpark can do with the same files, and what options of the JVM change.
 
 Each is a process of its own, from start to end; the bare program starts the same session, reads the same columns, and
-counts rows in a Python stage, ten files a job. Contenders take turns.
+counts rows in a Python stage, ten files per job. Contenders take turns.
 """
 
 from __future__ import annotations

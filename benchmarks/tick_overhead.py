@@ -63,7 +63,7 @@ def run(quick: bool) -> Result:
         ],
         pictures=[
             Picture(
-                "rows a tick",
+                "rows per tick",
                 "ms",
                 {
                     f"{kind}, {n} queries": [

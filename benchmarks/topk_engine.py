@@ -296,7 +296,7 @@ def _curves(
 
 
 def _pictures(found: Mapping[Workload, Mapping[str, Measured]], quick: bool) -> None:
-    """A grid for each family: a column a figure, a row a measure."""
+    """A grid for each family: a column per figure, a row per measure."""
     folder = QUICK if quick else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     shown = {

@@ -26,9 +26,9 @@ from benchmarks.report import Goal, Picture, Point, Result
 from punctual.kernel import world
 from punctual.kernel.compiled import compiled
 from punctual.kernel.world import Wanted, rank_together
-from punctual.kernel.world.input import ranked
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 from punctual.kernel.world.ranks import row_values
-from punctual.kernel.world.rows import F64, I64, UncertainRows
 
 KINDS = ("likely", "rare, light", "rare, certain")
 SIZES = (1_000, 2_000, 5_000, 10_000)

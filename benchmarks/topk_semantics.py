@@ -48,7 +48,7 @@ SEMANTICS = {
     "U_TOPK": "likeliest together the 5 best",
     "U_KRANKS": "likeliest at each rank",
     "EXPECTED_RANK": "smallest expected rank",
-    "PRF(1, 0.8, 0.6, 0.4, 0.2)": "weights falling by 0.2 a rank",
+    "PRF(1, 0.8, 0.6, 0.4, 0.2)": "weights falling by 0.2 per rank",
     "PRFE(0.9)": "weights falling by a tenth a rank",
 }
 EXISTS, BEST, RULE, INK = "#c9d6e2", "#1f5f8b", "#b4632d", "#22303c"

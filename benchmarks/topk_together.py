@@ -35,7 +35,7 @@ EIGHT = (*READERS, f"PRF({WEIGHTS})", "PRFE(0.95)", "EXPECTED_RANK", "U_TOPK")
 MIXES = {"rank readers": READERS, "all eight": EIGHT}
 TOGETHER, APART = "forty together", "forty, nothing shared"
 COLUMNS = (
-    "rows of the window", "rules", "semantics", "program", "kernel, ms an instant", "pass, ms an instant",
+    "rows of the window", "rules", "semantics", "program", "kernel, ms per instant", "pass, ms per instant",
     "of the dearest: kernel", "pass",
 )  # fmt: skip
 
@@ -109,7 +109,7 @@ def program(queries: list[tuple[str, int]], *, sharing: bool = True) -> str:
 
 
 def batches(rows: int, rules: bool) -> Batches:
-    """So many rows a window, alone or in rules of two; the first batch fills the window."""
+    """So many rows per window, alone or in rules of two; the first batch fills the window."""
     random = np.random.default_rng(rows)
     count = rows // RANGE_S * (RANGE_S + MEASURED_S)
     times = EPOCH_US + 1 + np.arange(count) * SECOND // (rows // RANGE_S)

@@ -7,7 +7,7 @@ of ``RANGE_S`` seconds holds n rows:
 * *synthetic*: scores and probabilities uniform, no rules;
 * *icebergs*: the example's readings of Antarctic icebergs, an iceberg's readings of a day drawn together, again and
   again, as the paper draws its own; they exclude each other, and most days of most icebergs have one reading;
-* *streams*: N streams of w rows a window each, scores and probabilities uniform, united; what is ranked are streams.
+* *streams*: N streams of w rows per window each, scores and probabilities uniform, united; what is ranked are streams.
 """
 
 from __future__ import annotations

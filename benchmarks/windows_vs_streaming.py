@@ -1,6 +1,6 @@
-"""Many sliding windows over one stream: Punctual against one plain Structured Streaming query a window.
+"""Many sliding windows over one stream: Punctual against one plain Structured Streaming query per window.
 
-Both run as a process of their own from start to end over the same Parquet files, ten files a batch, and are measured
+Both run as a process of their own from start to end over the same Parquet files, ten files per batch, and are measured
 by CPU seconds of their whole tree, start-up included. Beyond the largest number of windows that plain streaming was
 run with, its line is extended by its own slope, and drawn dashed.
 """

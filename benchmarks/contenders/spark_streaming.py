@@ -1,4 +1,4 @@
-"""Plain Structured Streaming: one query a window, all in one session, over all files of a folder to their end.
+"""Plain Structured Streaming: one query per window, all in one session, over all files of a folder to their end.
 
 Set up as one who knows Spark would for this machine: as many shuffle partitions as cores, no UI, the schema given,
 timestamps as they are, a sink that hands each result to Arrow once and keeps it. The windows are the same: open on

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cqt.case import Case, read_case
-from tests.cqt.judged import play_reference
 from tests.cqt.play import DATA, Play
+from tests.cqt.play_reference import play_reference
 from tests.cqt.running import run_play
 from tests.inprocess.backend import InProcess
 

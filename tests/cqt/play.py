@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from tests.cqt import cells
 from tests.cqt.case import Block, Case
-from tests.reference.judge import Answer
+from tests.reference.recompute import Answer
 from tests.reference.statements import Query, Stream, Table, read_statement
 
 DAY_US = 86_400_000_000

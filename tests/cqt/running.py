@@ -16,7 +16,7 @@ from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import Backend
 from tests.cqt.case import Case
 from tests.cqt.play import DATA, NOW_US, Advance, End, Feed, Mismatch, Play, Request, Restart, Statement, Tick
-from tests.reference.judge import Answer
+from tests.reference.recompute import Answer
 
 MakeBackend = Callable[[], Backend]
 
@@ -61,7 +61,7 @@ class EngineTarget:
 
     @property
     def engine(self) -> Engine:
-        """The running engine; opened when first needed, so that the statements before it are judged together."""
+        """The running engine; opened when first needed, so that the statements before it are checked together."""
         if self._engine is None:
             self._engine = Engine(
                 state=self._folder.name,

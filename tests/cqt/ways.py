@@ -1,7 +1,7 @@
 """All cases of a folder the same way at once, and each of them alone when that fails.
 
-Cases that share one program share its jobs, its judging and its restarts; that makes it affordable to run every case
-in several ways. A case that fails in company is run again alone, so that the report is about that case only.
+Cases that share one program share its jobs, its type checks and its restarts; that makes it affordable to run every
+case in several ways. A case that fails in company is run again alone, so that the report is about that case only.
 """
 
 from __future__ import annotations

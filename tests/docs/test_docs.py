@@ -70,7 +70,7 @@ def printed(text: str, found: re.Match[str]) -> str:
     """What EXPLAIN prints of the SQL block that stands before ``found``."""
     program = re.findall(r"```sql\n(.*?)```", text[: found.start()], re.DOTALL)[-1]
     options = {found["option"]: found["value"]} if found["option"] else {}
-    look = look_at(program, str(ROOT), options, judge=False)
+    look = look_at(program, str(ROOT), options, types=False)
     return look.schedule() if found["kind"] == "schedule" else look.sharing()
 
 

@@ -27,14 +27,14 @@ WINDOWS = {"q1": (10, 2), "q2": (5, 2), "q3": (6, 2), "q4": (15, 3), "q5": (12, 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_an_example_can_be_planned(program: Path) -> None:
-    look = look_at(program.read_text(), str(EXAMPLES), {}, judge=False)
+    look = look_at(program.read_text(), str(EXAMPLES), {}, types=False)
     assert look.catalog.queries
     assert look.sharing()
     assert look.schedule()
 
 
 def test_the_seven_queries_are_the_published_ones() -> None:
-    (only,) = look_at((EXAMPLES / "cadence.sql").read_text(), str(EXAMPLES), {}, judge=False).timing.plans
+    (only,) = look_at((EXAMPLES / "cadence.sql").read_text(), str(EXAMPLES), {}, types=False).timing.plans
     found = {m.query: (m.range_us // MINUTE, m.bound // MINUTE) for m in only.sharing.members}
     assert found == WINDOWS
     assert sorted(only.levels) == [4, 5, 9, 11, 14, 19, 29]

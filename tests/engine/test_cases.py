@@ -13,8 +13,8 @@ from punctual.kinds.program import compile_program
 from punctual.sql.program import Program
 from tests.cqt.accept import main as accept
 from tests.cqt.case import Case, read_cases
-from tests.cqt.judged import play_reference
 from tests.cqt.play import DATA, Play
+from tests.cqt.play_reference import play_reference
 from tests.cqt.running import run_case
 from tests.cqt.ways import Together, Way
 from tests.inprocess.backend import InProcess

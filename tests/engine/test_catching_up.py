@@ -8,7 +8,7 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
-from punctual.engine.loop import Settled
+from punctual.engine.loop import BatchReport
 from punctual.schedule import releases
 from tests.inprocess.backend import InProcess
 
@@ -33,7 +33,7 @@ def test_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         behind: list[int] = []
         rounds = 0
 
-        def settled(_one: Settled) -> None:
+        def settled(_one: BatchReport) -> None:
             nonlocal rounds
             rounds += 1
             assert rounds < 500, "it never comes to an end"

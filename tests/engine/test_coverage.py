@@ -17,7 +17,7 @@ Q = "CREATE QUERY q AS SELECT count(*) AS n FROM s [RANGE 10 SECONDS] PERIOD 5 S
 
 
 class Story:
-    """Five seconds of rows a batch, one a second; queries come and go between batches."""
+    """Five seconds of rows per batch, one per second; queries come and go between batches."""
 
     def __init__(self) -> None:
         self.engine = Engine(live=False, clock=ManualClock(NOW_US), backend=InProcess)

@@ -182,16 +182,16 @@ def test_costs_that_drift_are_planned_for(tmp_path: Path) -> None:
         core = engine._opened().core
         feed(engine, 0, 40, 1)
         engine.tick()
-        (before,) = core.programs.cadences.epochs.values()
-        assert [epoch.method for epoch in before] == ["exact"]
+        (before,) = core.programs.cadences.plans.values()
+        assert [plan.method for plan in before] == ["exact"]
         dear = Measured()
         for _ in range(FEWEST_PASSES):
             dear = dear.after(merges=100, kernel_us=100, answers=10, finish_us=10_000)
-        _set(engine, measured=dict.fromkeys(core.programs.cadences.epochs, dear))
+        _set(engine, measured=dict.fromkeys(core.programs.cadences.plans, dear))
         clock.sleep(61 * SECOND)
         feed(engine, 40, 80, 1)
         engine.tick()
-        (after,) = core.programs.cadences.epochs.values()
+        (after,) = core.programs.cadences.plans.values()
         assert after[-1].costs == ("1", "1024")  # a thousand merges, as a power of two
         assert after[-1].since > START + 79 * SECOND - 1
         feed(engine, 80, 160, 1)

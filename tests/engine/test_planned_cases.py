@@ -11,8 +11,8 @@ from functools import partial
 import pytest
 
 from tests.cqt.case import Case, read_cases
-from tests.cqt.judged import planned, play_reference
 from tests.cqt.play import DATA, Play
+from tests.cqt.play_reference import planned, play_reference
 from tests.cqt.running import run_case
 from tests.cqt.ways import Way
 from tests.inprocess.backend import InProcess

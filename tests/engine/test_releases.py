@@ -7,7 +7,7 @@ from pathlib import Path
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
-from punctual.engine.loop import Settled
+from punctual.engine.loop import BatchReport
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -85,7 +85,7 @@ def test_under_twice_the_load_answers_are_late_within_seconds(tmp_path: Path) ->
 
     lags: list[int] = []
 
-    def settled(one: Settled) -> None:
+    def settled(one: BatchReport) -> None:
         lags.append(one.lag_us // SECOND)
         if fed >= 60:
             engine.request_stop()

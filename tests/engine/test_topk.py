@@ -147,7 +147,7 @@ def test_every_semantics_in_every_window(tmp_path: Path, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["straight", "on shards", "queries apart"])
 def test_keys_in_place_of_rows(tmp_path: Path, way: str) -> None:
-    """Lanes are the keys: expected rows among the k best; or one true row a lane, by probability or each as likely."""
+    """Lanes are keys: expected rows among the k best; or one true row per lane, by probability or each as likely."""
     rows = [row for row in drawn(4) if row[5] is None]
     halves = [(*row[:4], 1 / 16, None) for row in rows]  # of one lane they never add up to more than 1
     queries = {

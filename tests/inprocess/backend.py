@@ -16,14 +16,14 @@ import pyarrow.csv
 
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
-from punctual.runtime.backend import Judged, Question, SliceWork, Tick, TypeRequest
+from punctual.runtime.backend import Question, SliceWork, Tick, TypeReport, TypeRequest
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.reduce import Reduce
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.tick import joined_table
 from punctual.store.products import OUTPUT
-from tests.inprocess.judge import judge
 from tests.inprocess.landed import read_landed
+from tests.inprocess.typecheck import typecheck
 from tests.reference.duck import arrow_type, connect, duck_text
 
 THROUGH, HORIZON = "7000000000000000001", "7000000000000000002"
@@ -47,11 +47,11 @@ class InProcess:
         self._one_at_a_time = threading.RLock()
         """A connection of DuckDB serves one thread at a time; the engine has a reader and a holder."""
 
-    def judge(
+    def typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
-    ) -> Judged:
+    ) -> TypeReport:
         with self._one_at_a_time:
-            return judge(self._duck, relations, requests, known)
+            return typecheck(self._duck, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
         with self._one_at_a_time:

@@ -202,7 +202,7 @@ def paper(queries: Sequence[int], instants: Sequence[int], keys: int = 1) -> int
     """Merges of some of the paper's queries, due together at these minutes; the answers are checked."""
     synopses = (SynopsisSpec("rows"), SynopsisSpec("maximum", "a"))
     spec = UnitSpec(("key",), None, (), progressions_for((r * MINUTE, s * MINUTE) for r, s in Q), synopses)
-    minutes = np.repeat(np.arange(60), 2 * keys)  # two rows a minute and key
+    minutes = np.repeat(np.arange(60), 2 * keys)  # two rows per minute and key
     key = np.arange(minutes.size) % keys
     a = np.random.default_rng(1).permutation(minutes.size)
     panes = Panes(spec, SHARDS, scan=True)

@@ -24,9 +24,9 @@ from punctual.plan.rows import GroupedRows
 from punctual.plan.shared import ROWS, NeededUse, Needs, Reader, Unit, UnitSynopsis
 from punctual.runtime.backend import TypeRequest
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.bind_row import row_expression
 from punctual.sql.bind_rows import bind_rows
 from punctual.sql.body_binder import BoundBody
+from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.select import SelectSyntax
 

@@ -35,7 +35,7 @@ NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ExecutionList:
     """An aggregate that became a function of a list."""
 
     name: str
@@ -73,7 +73,7 @@ def replace_aggregates(
     return select
 
 
-def _listed(node: exp.Expression) -> Listed | None:
+def _listed(node: exp.Expression) -> ExecutionList | None:
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
     known = NAMES.get(name)
     if known is None:
@@ -87,10 +87,10 @@ def _listed(node: exp.Expression) -> Listed | None:
         quantile = node.args["quantile"]
         many = isinstance(quantile, exp.Array)
         shares = tuple(float(q.name) for q in quantile.expressions) if many else float(quantile.name)
-    return Listed(known, argument, distinct, isinstance(node.parent, exp.IgnoreNulls), shares)
+    return ExecutionList(known, argument, distinct, isinstance(node.parent, exp.IgnoreNulls), shares)
 
 
-def _values(listed: Listed, alias: str, ties: list[str]) -> exp.Expression:
+def _values(listed: ExecutionList, alias: str, ties: list[str]) -> exp.Expression:
     if listed.name not in ("first", "last"):
         return listed.argument.copy()
     columns = [("v", listed.argument.copy()), ("t", exp.column("_t", table=alias))]
@@ -99,7 +99,7 @@ def _values(listed: Listed, alias: str, ties: list[str]) -> exp.Expression:
 
 
 def _register(
-    connection: duckdb.DuckDBPyConnection, select: exp.Select, listed: Listed, values: exp.Expression
+    connection: duckdb.DuckDBPyConnection, select: exp.Select, listed: ExecutionList, values: exp.Expression
 ) -> str:
     bare = exp.select(listed.argument.copy()).from_(select.args["from_"].this.copy())
     bare.set("joins", [join.copy() for join in select.args.get("joins") or []])
@@ -119,7 +119,7 @@ def _register(
     return name
 
 
-def _function(listed: Listed, argument: pa.DataType) -> tuple[pa.DataType, Callable[[Any], Any]]:
+def _function(listed: ExecutionList, argument: pa.DataType) -> tuple[pa.DataType, Callable[[Any], Any]]:
     """The type of the result by Spark's rules, and the function of the list (NULL: of no rows)."""
     decimal = pa.types.is_decimal(argument)
     real = pa.types.is_floating(argument)
@@ -159,7 +159,7 @@ def _function(listed: Listed, argument: pa.DataType) -> tuple[pa.DataType, Calla
     return pa.float64(), _over(listed, moment, real)
 
 
-def _over(listed: Listed, of: Callable[[list[Any]], Any], real: bool) -> Callable[[Any], Any]:
+def _over(listed: ExecutionList, of: Callable[[list[Any]], Any], real: bool) -> Callable[[Any], Any]:
     def evaluate(values: list[Any] | None) -> Any:
         present = [float(v) if real else v for v in values or [] if v is not None]
         return of(oracle.distinct(present) if listed.distinct else present)

@@ -8,7 +8,7 @@ import pytest
 from punctual.own_names import own
 from punctual.runtime.backend import Question
 from punctual.runtime.parameters import parametrised
-from punctual.sql.pieces import Piece, render, to_pieces
+from punctual.sql.expressions.pieces import Piece, render, to_pieces
 from punctual.sql.syntax.expression import ColumnReference, parse_expression
 from punctual.sql.syntax.tokens import tokenize
 

@@ -77,7 +77,7 @@ class Script:
 def instants(command: Command) -> dict[str, list[int]]:
     assert isinstance(command, Answer)
     found: dict[str, list[int]] = {}
-    for group in command.asked.groups:
+    for group in command.current_pass.groups:
         found.setdefault(group.query, []).extend((group.due.instants // SECOND).tolist())
     return found
 
@@ -186,7 +186,7 @@ def test_a_setting_is_in_the_journal_before_its_pass_and_found_again() -> None:
     journal, answer = script.applied(0)
     assert journal == Journal((Decision(0, "q", SECOND, 2 * SECOND, 0.25),))
     assert isinstance(answer, Answer)
-    assert [group.setting for group in answer.asked.groups] == [0.25]
+    assert [group.setting for group in answer.current_pass.groups] == [0.25]
     # The same batch after a crash, in a run that sheds nothing: what was decided stands.
     again = Script(Rules("stepped", timed=True), hurried)
     again.state = replace(again.state, decisions=journal.decisions)
@@ -195,7 +195,7 @@ def test_a_setting_is_in_the_journal_before_its_pass_and_found_again() -> None:
     again.committed(0, 2)
     (answer,) = again.applied(0)
     assert isinstance(answer, Answer)
-    assert [group.setting for group in answer.asked.groups] == [0.25]
+    assert [group.setting for group in answer.current_pass.groups] == [0.25]
 
 
 def test_several_answers_of_an_instant() -> None:
@@ -207,7 +207,7 @@ def test_several_answers_of_an_instant() -> None:
     numbers = []
     while not isinstance(command, Settle):
         assert isinstance(command, Answer)
-        numbers.append([group.number for group in command.asked.groups])
+        numbers.append([group.number for group in command.current_pass.groups])
         (command,) = script.answered()
     assert numbers == [[0], [1], [2]]
 

@@ -77,7 +77,7 @@ def test_a_suggestion_has_the_word_of_the_clause(word: str, window: str, clause:
         CREATE QUERY long AS SELECT max(a) FROM s [RANGE 70 SECONDS] FREQUENCY 6 SECONDS;
         CREATE QUERY odd AS SELECT max(a), 'frequency', 'slide' FROM s {window} {clause};
     """
-    printed = look_at(text, ".", {"cadence": "exact", "window_merge": "scan"}, judge=False).sharing()
+    printed = look_at(text, ".", {"cadence": "exact", "window_merge": "scan"}, types=False).sharing()
     assert f"{word} 6 SECONDS instead of 7 rides on long" in printed
 
 

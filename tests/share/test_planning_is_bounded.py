@@ -176,7 +176,7 @@ def test_a_long_timeline_is_drawn_by_its_columns() -> None:
 def test_a_class_that_cannot_be_planned_is_said_at_its_place() -> None:
     text = bounds_and_periods(*(f"FREQUENCY {written(bound)}" for bound in (1_009, 10_007, 100_000_007)))
     with pytest.raises(ProgramErrors) as caught:
-        look_at(text, ".", {"cadence": "exact"}, judge=False)
+        look_at(text, ".", {"cadence": "exact"}, types=False)
     assert caught.value.code == "plan.cadence-too-fine"
     assert "CREATE QUERY q2" in caught.value.render()
 

@@ -15,7 +15,7 @@ from punctual.share.cadence import Group, plan
 
 pytestmark = pytest.mark.spark
 QUERIES = {"a": (10, 2), "b": (15, 3), "c": (30, 5)}
-"""Range and slide in seconds; with a pane a second their scans cost 9, 14 and 29 merges."""
+"""Range and slide in seconds; with one pane per second their scans cost 9, 14 and 29 merges."""
 PROGRAM = """
 CREATE STREAM s (t TIMESTAMP EVENT TIME, a INT) FROM FILES 'rows' FORMAT JSON;
 SET window_merge = scan;

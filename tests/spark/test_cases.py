@@ -1,4 +1,4 @@
-"""Every run case on Spark, in several ways: the second judge of what the kernels and the engine answer.
+"""Every run case on Spark, in several ways: a second check of what the kernels and the engine answer.
 
 All cases are one program in one JVM, step by step together; what fails there is run again alone.
 """

@@ -74,7 +74,7 @@ def test_streams_share_the_job(spark: SparkSession) -> None:
 
 
 def test_a_static_table_costs_its_broadcast(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark runs a job to broadcast a table: one a table and tick, however many queries join it."""
+    """Spark runs a job to broadcast a table: one per table and tick, however many queries join it."""
     tables = ""
     for name in ("first", "second"):
         (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{name}{i % 3}\n" for i in range(20)))
@@ -127,7 +127,7 @@ def test_check_runs_no_job(spark: SparkSession, tmp_path: Path) -> None:
     text += "CREATE QUERY j AS SELECT u.label, count(*) AS n FROM s [RANGE 1 MINUTE], u WHERE s.n = u.id "
     text += "GROUP BY u.label PERIOD 1 MINUTE;"
     with counting(spark) as count:
-        look = look_at(text, str(tmp_path), {}, judge=True)
+        look = look_at(text, str(tmp_path), {}, types=True)
     assert len(look.catalog.queries) == 51
     assert count.jobs == 0
 

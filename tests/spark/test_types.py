@@ -127,7 +127,7 @@ def test_what_cannot_be_written_is_refused_by_check(tmp_path: Path) -> None:
         for number, expression in enumerate(REFUSED)
     )
     with pytest.raises(ProgramErrors) as refused:
-        look_at(text, str(tmp_path), {}, judge=True)
+        look_at(text, str(tmp_path), {}, types=True)
     told = {text[error.span.start : error.span.end]: error for error in refused.value.errors if error.span is not None}
     assert set(told) == set(REFUSED)
     for expression, error in told.items():

@@ -15,7 +15,7 @@ def test_a_query_that_is_dropped_later_is_explained() -> None:
         EXPLAIN q;
         DROP QUERY q;
     """
-    first, second = look_at(text, BASE, {}, judge=False).explanations()
+    first, second = look_at(text, BASE, {}, types=False).explanations()
     assert "max of maximum(kmh)" in first
     assert "range 7min" in first
     assert "min of minimum(lane)" in second

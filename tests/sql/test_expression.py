@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from punctual.sql.pieces import Piece, render, to_pieces
+from punctual.sql.expressions.pieces import Piece, render, to_pieces
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, parse_expression, same_but_for_brackets
 from punctual.sql.syntax.tokens import tokenize
 

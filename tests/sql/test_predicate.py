@@ -1,6 +1,6 @@
 """Comparisons that go to the kernel keep exactly the rows that SQL keeps; the rest stays for Spark.
 
-The judge is DuckDB, which compares numbers as Spark does for the literals used here.
+DuckDB decides, which compares numbers as Spark does for the literals used here.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def test_the_kernel_keeps_the_rows_that_sql_keeps(condition: str) -> None:
     assert where.opaque == ()
     (column,) = {comparison.column.written for comparison in where.comparisons}
     sql_type, values = VALUES[column]
-    with duckdb.connect() as judge:
-        judge.execute(f"CREATE TABLE s ({column} {sql_type})")
-        judge.executemany("INSERT INTO s VALUES (?)", [(value,) for value in values])
+    with duckdb.connect() as duck:
+        duck.execute(f"CREATE TABLE s ({column} {sql_type})")
+        duck.executemany("INSERT INTO s VALUES (?)", [(value,) for value in values])
         text = condition.replace("==", "=").replace("big > 9007199254740992", "big > 9007199254740992::BIGINT")
-        rows = judge.execute(f"SELECT {column} FROM s WHERE {text}").fetchall()
+        rows = duck.execute(f"SELECT {column} FROM s WHERE {text}").fetchall()
     kept = [v for v in values if all(holds(c, {column: v}) for c in where.comparisons)]
     assert sorted(kept, key=repr) == sorted((row[0] for row in rows), key=repr)
 

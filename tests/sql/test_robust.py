@@ -50,7 +50,7 @@ def bounded_work() -> Iterator[None]:
         sys.setprofile(None)
 
 
-def judge(text: str) -> None:
+def compiles_or_points(text: str) -> None:
     found: list[PunctualError] = []
     try:
         with bounded_work():
@@ -66,7 +66,7 @@ def judge(text: str) -> None:
 @pytest.mark.parametrize("statement", STATEMENTS.split(";\n"))
 def test_any_prefix(statement: str) -> None:
     for end in range(0, len(statement) + 1, 2):
-        judge(statement[:end])
+        compiles_or_points(statement[:end])
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.split(";\n"))
@@ -76,23 +76,23 @@ def test_any_token_left_out_doubled_or_replaced(statement: str) -> None:
     rng = random.Random(0)
     for token in tokens:
         before, after = statement[: token.start], statement[token.end :]
-        judge(before + after)
-        judge(f"{before}{token.text} {token.text}{after}")
-        judge(f"{before}{rng.choice(EXTRA)}{after}")
+        compiles_or_points(before + after)
+        compiles_or_points(f"{before}{token.text} {token.text}{after}")
+        compiles_or_points(f"{before}{rng.choice(EXTRA)}{after}")
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*EXTRA, "CREATE", "QUERY", "q", "speed", "[NOW]", "count(*)", "WHERE"]), max_size=12))
 def test_any_expression(words: list[str]) -> None:
-    judge(f"CREATE QUERY q AS SELECT {' '.join(words)} FROM speed [NOW] PERIOD 1 MINUTE; SET tick = 3")
-    judge(f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] WHERE {' '.join(words)} PERIOD 1 MINUTE")
+    compiles_or_points(f"CREATE QUERY q AS SELECT {' '.join(words)} FROM speed [NOW] PERIOD 1 MINUTE; SET tick = 3")
+    compiles_or_points(f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] WHERE {' '.join(words)} PERIOD 1 MINUTE")
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
-    judge(text)
-    judge(f"CREATE STREAM s (ts TIMESTAMP EVENT TIME, x INT AS ({text})) FROM FEED")
+    compiles_or_points(text)
+    compiles_or_points(f"CREATE STREAM s (ts TIMESTAMP EVENT TIME, x INT AS ({text})) FROM FEED")
 
 
 @pytest.mark.parametrize("text", ["", ";", ";;;", "-- nothing", "/* nothing */ ;", "\n\t"])
@@ -105,15 +105,15 @@ def test_deep_nesting_is_refused_not_crashed() -> None:
     with pytest.raises(ProgramErrors):
         compile_program(f"{DECLARED}CREATE QUERY q AS SELECT {deep} FROM speed [NOW] PERIOD 1 DAY", base=BASE)
     long = " + ".join(["kmh"] * 1000)
-    judge(f"CREATE QUERY q AS SELECT sum({long}) FROM speed [NOW] PERIOD 1 DAY")
+    compiles_or_points(f"CREATE QUERY q AS SELECT sum({long}) FROM speed [NOW] PERIOD 1 DAY")
     long = " AND ".join(["kmh > 1"] * 1000)
-    judge(f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] WHERE {long} PERIOD 1 DAY")
+    compiles_or_points(f"CREATE QUERY q AS SELECT count(*) FROM speed [NOW] WHERE {long} PERIOD 1 DAY")
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_mutants(first: int) -> None:
     for seed in range(first, first + 100):
-        judge(mutant(random.Random(seed)))
+        compiles_or_points(mutant(random.Random(seed)))
 
 
 def test_the_bound_of_work_is_one() -> None:
@@ -133,7 +133,7 @@ def test_the_bound_of_work_is_one() -> None:
     "SELECT count(*) FROM speed [NOW] QUALITY (" + ", ".join(f"{100 - i / 10}% => 1" for i in range(900)) + ")",
 ])
 def test_long_programs_take_bounded_work(query: str) -> None:
-    judge(f"CREATE QUERY q AS {query} PERIOD 1 MINUTE")
+    compiles_or_points(f"CREATE QUERY q AS {query} PERIOD 1 MINUTE")
 
 
 def test_aliases_of_aliases_do_not_explode() -> None:
@@ -145,5 +145,5 @@ def test_aliases_of_aliases_do_not_explode() -> None:
 
 
 def test_nothing_is_written_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    judge("CREATE QUERY q AS SELECT IF 3 FROM speed [NOW] PERIOD 1 MINUTE")
+    compiles_or_points("CREATE QUERY q AS SELECT IF 3 FROM speed [NOW] PERIOD 1 MINUTE")
     assert caplog.text == ""

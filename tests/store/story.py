@@ -57,8 +57,8 @@ def live(files: DyingFiles, make_sink: MakeSink) -> None:
     sink.open(store.outputs.sink("out"), store.answers.first)
     sink.claim(QUERIES)
     store.outputs.save_sink("out", sink.checkpoint())
-    if store.program(Program) is None:
-        store.save_program(1, Program(1, "first"))
+    if store.program.read(Program) is None:
+        store.program.save(1, Program(1, "first"))
     for position, payload in store.answers.read(sink.position):
         sink.write(position, decode(payload))
     answer(store, sink)
@@ -69,11 +69,11 @@ def live(files: DyingFiles, make_sink: MakeSink) -> None:
             store.outputs.save_sink("out", sink.checkpoint())
         if store.next_batch() == 3 and store.base() is None:
             rebase(store)
-            store.save_program(2, Program(2, "second"))
+            store.program.save(2, Program(2, "second"))
     if store.base() is None:
         rebase(store)
     if number_of(store) == 1:
-        store.save_program(2, Program(2, "second"))
+        store.program.save(2, Program(2, "second"))
     store.outputs.save_sink("out", sink.checkpoint())
     sink.close()
     store.close()
@@ -139,7 +139,7 @@ def rebase(store: Store) -> None:
 
 
 def number_of(store: Store) -> int:
-    program = store.program(Program)
+    program = store.program.read(Program)
     assert program is not None
     return program.number
 
@@ -157,7 +157,7 @@ def seen(files: DyingFiles) -> dict[str, Any]:
     return {
         "base": contents(store.base()),
         "batches": [contents(manifest) for manifest in store.manifests()],
-        "program": store.program(Program),
+        "program": store.program.read(Program),
         "journal": list(store.journal.read(0)),
         "answers": [
             (position, answers.query, answers.table.to_pylist())

@@ -150,12 +150,12 @@ def test_a_full_disk_in_a_living_process_leaves_nothing_half_written(act: str) -
         sink.claim(["total", "last"])
         store.answers.append(b"first")
         store.commit(0, {}, [cells(b"zero")])
-        store.save_program(1, Program(1, "first"))
+        store.program.save(1, Program(1, "first"))
         acts: dict[str, Callable[[], object]] = {
             "answer": partial(store.answers.append, b"second"),
             "commit": partial(store.commit, 1, {}, [cells(b"one")], [letter("s")]),
             "rebase": partial(store.rebase, 0, {"base": True}, [cells(b"both")]),
-            "program": partial(store.save_program, 2, Program(2, "second")),
+            "program": partial(store.program.save, 2, Program(2, "second")),
             "plan": partial(store.write_plan, 1, Plan(1, 2)),
             "sink": partial(sink.write, 1, decode(encoded_answers(0, 1, "x"))),
         }
@@ -237,7 +237,7 @@ def in_view(store: Store, files: DyingFiles) -> object:
         [bytes(store.read(manifest.sections[0])) for manifest in store.manifests()],
         base and bytes(store.read(base.sections[0])),
         list(store.answers.read(0)),
-        store.program(Program),
+        store.program.read(Program),
         store.read_plan(1, Plan),
         list(store.letters.read()),
         [files.read(f"{OUT}/{query}.jsonl") for query in ("total", "last")],

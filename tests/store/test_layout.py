@@ -50,7 +50,7 @@ def test_strangers_are_ignored_and_stay(tmp_path: Path) -> None:
     look_at_everything(tmp_path)
     store = opened(tmp_path)
     store.commit(4, {}, [])
-    store.save_program(2, {"text": "next"})
+    store.program.save(2, {"text": "next"})
     store.rebase(4, {}, [])
     store.close()
     assert opened(tmp_path, readonly=True).next_batch() == 5

@@ -40,7 +40,7 @@ def opened(directory: Path, **options: object) -> Store:
 
 def filled(directory: Path) -> Store:
     store = opened(directory, shards=4)
-    store.save_program(1, Body("CREATE ..."))
+    store.program.save(1, Body("CREATE ..."))
     for batch in range(4):
         store.write_plan(batch, Body("plan", batch))
         path = Path(store.incoming(batch)) / TASK
@@ -72,7 +72,7 @@ def look_at_everything(directory: Path) -> None:
     for manifest in [*store.manifests(), *([base] if base else [])]:
         for section in manifest.sections:
             store.read(section)
-    store.program(Body), store.read_plan(4, Body), store.outputs.sink("out"), store.outputs.displayed()
+    store.program.read(Body), store.read_plan(4, Body), store.outputs.sink("out"), store.outputs.displayed()
     list(store.journal.read(0)), list(store.answers.read(0)), list(store.letters.read())
 
 
@@ -80,7 +80,7 @@ def test_what_is_put_in_comes_out_after_a_restart(tmp_path: Path) -> None:
     filled(tmp_path / "s").close()
     store = opened(tmp_path / "s", shards=99)
     assert (store.identity.id, store.identity.shards) == ("c0ffee", 4)
-    assert store.program(Body) == Body("CREATE ...")
+    assert store.program.read(Body) == Body("CREATE ...")
     base = store.base()
     assert base is not None
     assert (base.batch, base.read(Body)) == (1, Body("base", 1))

@@ -28,7 +28,7 @@ def opened(directory: Path, *, readonly: bool = False) -> Store:
 def begun(directory: Path) -> Store:
     """Two batches, and three records in each log."""
     store = opened(directory)
-    store.save_program(1, {"text": "first"})
+    store.program.save(1, {"text": "first"})
     for batch in range(2):
         store.commit(batch, {}, [Produced(Cells("u"), 1, b"cells")])
     for number in range(3):
@@ -41,7 +41,7 @@ WITNESSES: dict[str, Callable[[Store, str], object]] = {
     "plan": lambda store, _log: store.write_plan(2, {}),
     "batch": lambda store, _log: store.commit(2, {}, []),
     "base": lambda store, _log: store.rebase(1, {}, []),
-    "program": lambda store, _log: store.save_program(2, {"text": "second"}),
+    "program": lambda store, _log: store.program.save(2, {"text": "second"}),
     "sink": lambda store, _log: store.outputs.save_sink("out", SinkState(0)),
     "displayed": lambda store, _log: store.outputs.save_displayed(b"shown"),
     "close": lambda store, _log: store.close(),
@@ -132,7 +132,7 @@ def test_looking_while_the_owner_goes_on(tmp_path: Path) -> None:
     store = begun(tmp_path)
     looking = opened(tmp_path, readonly=True)
     store.answers.append(b"more")
-    store.save_program(2, {"text": "second"})
+    store.program.save(2, {"text": "second"})
     store.outputs.save_sink("out", SinkState(4))
     assert looking.answers.position == 3
     assert looking.outputs.sink("out") == SinkState(4)

@@ -12,9 +12,9 @@ from punctual.explain.look import look_at
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Judge names, clauses and types; exit 0 when all is well."""
+    """Check names, clauses and types; exit 0 when all is well."""
     text, base = read_program(arguments.program)
-    found = look_at(text, base, given_options(arguments.set), judge=True)
+    found = look_at(text, base, given_options(arguments.set), types=True)
     queries, streams = len(found.catalog.queries), len(found.catalog.streams)
     print(
         f"{arguments.program}: {queries} queries over {streams} streams, {len(found.plan.units)} shared units: all well"
@@ -25,7 +25,7 @@ def check(arguments: argparse.Namespace) -> int:
 def explain(arguments: argparse.Namespace) -> int:
     """Print the shared plan or the schedule; needs no JVM."""
     text, base = read_program(arguments.program)
-    found = look_at(text, base, given_options(arguments.set), judge=False)
+    found = look_at(text, base, given_options(arguments.set), types=False)
     if arguments.json:
         sys.stdout.write(orjson.dumps(found.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     elif arguments.schedule:

@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("run", help="run a program")
     _program(one)
     one.add_argument("--once", action="store_true", help="read what is there to its end, answer all that is due, exit")
-    one.add_argument("--out", metavar="DIR", help="write <query>.jsonl files there, one answer a line")
+    one.add_argument("--out", metavar="DIR", help="write <query>.jsonl files there, one answer per line")
     one.add_argument("--state", metavar="DIR", help="keep the state there and resume from it")
     one.add_argument("--master", metavar="URL", help="Spark's master (default: this machine)")
     one.add_argument("--speed", metavar="X", type=_positive, help="replay by event time at X times life")
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="for programs")
     one.set_defaults(command=status)
 
-    one = commands.add_parser("dead", help="dead letters, one JSON object a line")
+    one = commands.add_parser("dead", help="dead letters, one JSON object per line")
     one.add_argument("--state", metavar="DIR", required=True)
     one.add_argument("--stream", metavar="NAME")
     one.set_defaults(command=dead)

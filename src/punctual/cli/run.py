@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     text, base = read_program(arguments.program)
     options = given_options(arguments.set)
-    look = look_at(text, base, options, judge=False)
+    look = look_at(text, base, options, types=False)
     for explanation in look.explanations():
         sys.stderr.write(explanation)  # standard output is for answers
     live = not arguments.once and arguments.speed is None

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, iso
-from punctual.engine.loop import Settled
+from punctual.engine.loop import BatchReport
 from punctual.ports.answers import AnswerBlock
 from punctual.ports.sinks.jsonl import json_lines
 
@@ -72,11 +72,11 @@ class Screen:
         self._lines = {query.name: _Line() for query in catalog.queries.values()}
         self._draw()
 
-    def progress(self, settled: Settled) -> None:
-        """A batch was settled."""
-        self._batches = settled.batch + 1
-        self._rows += settled.rows
-        self._lag_us = settled.lag_us
+    def progress(self, report: BatchReport) -> None:
+        """A batch was committed."""
+        self._batches = report.batch + 1
+        self._rows += report.rows
+        self._lag_us = report.lag_us
         self._draw()
 
     def show(self, blocks: list[AnswerBlock]) -> None:

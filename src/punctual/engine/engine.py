@@ -157,8 +157,8 @@ class Engine(Lifecycle):
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
-        judged = typecheck(core.backend, declared, queries, known)
-        errors = list(judged.errors)
+        report = typecheck(core.backend, declared, queries, known)
+        errors = list(report.errors)
         feeds: dict[str, Feed] = {}
         for one in declared:
             if isinstance(one.relation, Stream):
@@ -172,7 +172,7 @@ class Engine(Lifecycle):
                     errors.append(error)
         if errors:
             raise ProgramErrors(errors, text)
-        self._types |= judged.queries
+        self._types |= report.queries
         return feeds
 
     def _with_casts(self, catalog: Catalog) -> Catalog:
@@ -258,7 +258,7 @@ class Engine(Lifecycle):
         core.programs.tables.declare(self._catalog.tables)
         core.install(change, core.accept(change))()
         self._feeds |= feeds
-        return Loop(core, self._clock, core.recover(self._rules(options)), lambda _settled: None, self._watch_landings)
+        return Loop(core, self._clock, core.recover(self._rules(options)), lambda _report: None, self._watch_landings)
 
     def _rules(self, options: Options) -> Rules:
         timed = self._live or self._speed is not None

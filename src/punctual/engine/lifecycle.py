@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from punctual.clock import Clock, Micros
-from punctual.engine.loop import Loop, Settled
+from punctual.engine.loop import BatchReport, Loop
 from punctual.errors import RunError
 from punctual.ports.storage import Files
 from punctual.runtime.backend import Backend
@@ -80,27 +80,27 @@ class Lifecycle(ABC):
                 self._release()
                 raise
 
-    def tick(self, *, limit: int | None = None) -> Settled | None:
+    def tick(self, *, limit: int | None = None) -> BatchReport | None:
         """One batch, if there is anything to read, and its answers."""
         with self._mutex:
             return self._stepped().read(limit)
 
-    def advance(self, through: Mapping[str, Micros]) -> Settled | None:
+    def advance(self, through: Mapping[str, Micros]) -> BatchReport | None:
         """Let streams be complete through these instants without new rows."""
         with self._mutex:
             return self._stepped().complete({name.lower(): at for name, at in through.items()})
 
-    def end(self) -> Settled | None:
+    def end(self) -> BatchReport | None:
         """There are no more rows: answer every instant up to the largest event time."""
         with self._mutex:
             loop = self._stepped()
             return loop.complete(loop.core.end_of_input())
 
-    def run_once(self, progress: Callable[[Settled], None] | None = None) -> None:
+    def run_once(self, progress: Callable[[BatchReport], None] | None = None) -> None:
         """Read what is there to its end and answer all that is due."""
         self._run("once", progress)
 
-    def run(self, progress: Callable[[Settled], None] | None = None) -> None:
+    def run(self, progress: Callable[[BatchReport], None] | None = None) -> None:
         """Run in this thread until ``request_stop``."""
         self._run("live", progress)
 
@@ -115,7 +115,7 @@ class Lifecycle(ABC):
         self._thread.start()
         loop.began.wait()
 
-    def _run(self, mode: Mode, progress: Callable[[Settled], None] | None) -> None:
+    def _run(self, mode: Mode, progress: Callable[[BatchReport], None] | None) -> None:
         self.open()
         loop = self._opened()
         if progress is not None:

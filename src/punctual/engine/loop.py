@@ -64,7 +64,7 @@ ALIVE_US: Micros = SECOND // 5
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class BatchReport:
     """What was done: the last batch, rows that were accepted, answers that were given.
 
     ``lag_us`` is how long the oldest rows of the batch waited to be read.
@@ -101,7 +101,7 @@ class Loop:
     """Runs a core. ``progress`` is told of every committed batch; ``watch`` looks after what feeds the program."""
 
     def __init__(
-        self, core: Core, clock: Clock, state: State, progress: Callable[[Settled], None], watch: Callable[[], None]
+        self, core: Core, clock: Clock, state: State, progress: Callable[[BatchReport], None], watch: Callable[[], None]
     ) -> None:
         self.core = core
         self.state = state
@@ -127,18 +127,18 @@ class Loop:
         """Do all that is open, and nothing more."""
         self._guarded(lambda: self._drive(TimerFired(self._now()), "stepped"))
 
-    def read(self, limit: int | None) -> Settled | None:
+    def read(self, limit: int | None) -> BatchReport | None:
         """One batch, if there is anything to read, and its answers."""
         return self._stepped(ReadAsked(self._now(), limit))
 
-    def complete(self, through: Mapping[str, Micros]) -> Settled | None:
+    def complete(self, through: Mapping[str, Micros]) -> BatchReport | None:
         """Streams are complete through these instants without new rows."""
         return self._stepped(CompletionAsked(self._now(), through))
 
-    def _stepped(self, event: Event) -> Settled | None:
+    def _stepped(self, event: Event) -> BatchReport | None:
         before, self._rows, self._answers = self._batch, 0, 0
         self._guarded(lambda: self._drive(event, "stepped"))
-        return Settled(self._batch, self._rows, self._answers) if self._batch != before else None
+        return BatchReport(self._batch, self._rows, self._answers) if self._batch != before else None
 
     def run(self, mode: Mode) -> None:
         """To the end of the input, or until it is stopped."""
@@ -314,7 +314,7 @@ class Loop:
             return
         self._batch, self._rows = found.batch, self._rows + found.rows
         self.lag_us = found.lag_us
-        self.progress(Settled(found.batch, found.rows, self._answers, found.lag_us))
+        self.progress(BatchReport(found.batch, found.rows, self._answers, found.lag_us))
         self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
         self.core.delivery.checkpoint()
         self._activate()
@@ -323,7 +323,7 @@ class Loop:
         self._send(BatchApplied(self._now(), applied.batch, applied.late, applied.crowded))
 
     def _answer(self, command: Answer) -> None:
-        groups, began = command.asked.groups, self._clock.monotonic()
+        groups, began = command.current_pass.groups, self._clock.monotonic()
         newest = max(group.batch for group in groups)
 
         def answered(found: AnsweredPass) -> None:

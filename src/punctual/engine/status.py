@@ -25,7 +25,7 @@ def read_status(directory: str) -> dict[str, Any]:
     manifests = store.manifests()
     newest = manifests[-1] if manifests else store.base()
     record = None if newest is None else newest.read(BatchRecord)
-    program = store.program(ProgramState) or ProgramState()
+    program = store.program.read(ProgramState) or ProgramState()
     streams = {}
     added = added_letters(store)
     for name, progress in committed(store).items():
@@ -54,15 +54,15 @@ def read_status(directory: str) -> dict[str, Any]:
         },
         "cadence": [
             {
-                "class": epoch.identity,
-                "method": epoch.method,
-                "why": epoch.why,
-                "since": None if epoch.handed_by is None else iso(epoch.since),
-                "queries": len(epoch.slots),
-                "runs": len(epoch.runs),
+                "class": plan.identity,
+                "method": plan.method,
+                "why": plan.why,
+                "since": None if plan.handed_by is None else iso(plan.since),
+                "queries": len(plan.slots),
+                "runs": len(plan.runs),
             }
-            for several in Cadences(Journal(store.journal)).epochs.values()
-            for epoch in several
+            for several in Cadences(Journal(store.journal)).plans.values()
+            for plan in several
         ],
         "answer_records": store.answers.position,
         "bytes": _bytes(directory),

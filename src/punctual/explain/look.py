@@ -1,4 +1,4 @@
-"""Look at a program: judge it and plan it, without reading data or running anything."""
+"""Look at a program: check it and plan it, without reading data or running anything."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Look:
                 return self.schedule()
 
 
-def look_at(text: str, base: str, options: Mapping[str, str], *, judge: bool) -> Look:
-    """Compile and plan; with ``judge`` functions and types are judged too, which starts a JVM."""
+def look_at(text: str, base: str, options: Mapping[str, str], *, types: bool) -> Look:
+    """Compile and plan; with ``types`` Spark checks functions and types too, which starts a JVM."""
     program = compile_program(text, base=base)
     settings = parse_options({**program.catalog.options, **options})
-    if judge:
+    if types:
         backend = SparkBackend()
         try:
             found = typecheck(backend, program.declarations, list(program.catalog.queries.values()), ())

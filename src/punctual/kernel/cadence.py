@@ -24,7 +24,7 @@ of plateaus, and take less than a millisecond.
 
 *Many plateaus.* Beside a smallest bound of a few units nearly every length is a plateau of its own. Then a cost for
 every length is kept, forwards and backwards, so that the recurrence reads two arrays in one direction, four lengths at
-a time: vector instructions do some nine thousand million pieces a second, and the worst bounds up to 40,000 have four
+a time: vector instructions do some nine thousand million pieces per second, and the worst bounds up to 40,000 have four
 hundred million. Which of the two is faster is decided level by level.
 
 Oracles: the recurrence as it is written, and all schedules. References: tests/papers/chen.

@@ -10,7 +10,7 @@ from punctual.kinds import registry
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.shared import SharedPlan
-from punctual.runtime.backend import Backend, Judged
+from punctual.runtime.backend import Backend, TypeReport
 from punctual.share.units import share_units
 from punctual.sql import program as sql
 
@@ -34,16 +34,16 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> sql.Pr
 
 def typecheck(
     backend: Backend, relations: Sequence[Declared], queries: Sequence[Query], known: Sequence[Stream | Table]
-) -> Judged:
+) -> TypeReport:
     """Types of the queries, and every error that only the data plane and the types can show. Reads no data."""
-    found = backend.judge(relations, [registry.kind_of(query).type_request(query) for query in queries], known)
+    found = backend.typecheck(relations, [registry.kind_of(query).type_request(query) for query in queries], known)
     refused = [
         error
         for query in queries
         if query.name in found.queries
         for error in registry.kind_of(query).refusals(query, found.queries[query.name])
     ]
-    return Judged(found.queries, (*found.errors, *refused))
+    return TypeReport(found.queries, (*found.errors, *refused))
 
 
 def share(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 class Result:
     """One entry for each instant of the job.
 
-    rows : a list of structs an answer, the query's columns
+    rows : a list of structs per answer: the query's columns
     error : JSON by answer (NULL where it is exact), None where all of them are
     basis, quality, kept : as in answers; the same for all of them, or one each
     incomplete : answers that lack rows though their windows are covered; None: none of them

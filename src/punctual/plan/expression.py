@@ -1,8 +1,9 @@
 """Expressions as values: Spark SQL that knows which of its parts are columns.
 
-An expression is made where a program is bound (``punctual.sql.pieces``), or out of other expressions by the functions
-here. Nobody edits its text: to read other columns it is rendered anew, part by part (:meth:`Expression.over`), so what
-stands in a string literal or in a name of the user's is never taken for a name of ours.
+An expression is made where a program is bound (``punctual.sql.expressions.pieces``), or out of other expressions by the
+functions here. Nobody edits its text: to read other columns it is rendered anew, part by part
+(:meth:`Expression.over`), so what stands in a string literal or in a name of the user's is never taken for a name of
+ours.
 
 *Row expressions* are over the columns of an enriched row: a stream's column by its name, a column of a joined table by
 :func:`punctual.own_names.joined`. *Answer expressions* are over what a body computes: group keys (:func:`key_name`),

@@ -1,4 +1,4 @@
-"""Answers on their way out: Arrow tables, one row an answer, and their form in the answer log.
+"""Answers on their way out: Arrow tables, one row per answer, and their form in the answer log.
 
 Model
 -----
@@ -14,7 +14,7 @@ the answers themselves, so both the log and the writers work on *groups*: blocks
 same types in the same order, whatever their names, as one table with columns ``c0, c1, ...``; names are
 kept aside. Renaming is a view of the same memory.
 
-Encoded: ``u32 length of the head | head (JSON) | one Arrow IPC stream a group``, streams at multiples of eight.
+Encoded: ``u32 length of the head | head (JSON) | one Arrow IPC stream per group``, streams at multiples of eight.
 A thousand blocks of one answer encode in 8 ms when their columns have equal names, in 45 ms when all differ.
 """
 

@@ -1,8 +1,8 @@
-"""Functions and types, judged by Spark's analyzer over empty frames: no data is read and no job runs.
+"""Functions and types, checked by Spark's analyzer over empty frames: no data is read and no job runs.
 
-All statements of a program are judged in one call: each is a scalar subquery of one SELECT, so the schema that comes
+All statements of a program are checked in one call: each is a scalar subquery of one SELECT, so the schema that comes
 back holds the types of every expression. When the analyzer refuses, its place in our generated text is mapped back to
-the user's text, that statement is set aside, and the rest is judged again, so that every error is shown.
+the user's text, that statement is set aside, and the rest is checked again, so that every error is shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from punctual.plan.query import Query
 from punctual.plan.relation import Column, Declared, Stream, Table
 from punctual.plan.sql_text import quoted
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
+from punctual.runtime.backend import QueryTypes, TypeReport, TypeRequest
 from punctual.runtime.lower import join_condition
 
 CODES = {
@@ -76,13 +76,13 @@ class _Frame:
     columns: tuple[str, ...]
 
 
-def judge(
+def typecheck(
     spark: SparkSession,
     relations: Sequence[Declared],
     requests: Sequence[TypeRequest],
     known: Sequence[Stream | Table] = (),
-) -> Judged:
-    """Judge new relations and queries; ``known`` are relations that were judged before and that queries may read."""
+) -> TypeReport:
+    """Check new relations and queries; ``known`` are relations that were checked before and that queries may read."""
     frames = {r.name.lower(): _frame(r) for r in (*known, *(d.relation for d in relations))}
     items: list[tuple[str, Span | None, _Text]] = []
     for declared in relations:
@@ -133,7 +133,7 @@ def judge(
             found[request.query.name] = _types(request, struct)
         except BindError as error:
             errors.append(error)
-    return Judged(found, tuple(errors))
+    return TypeReport(found, tuple(errors))
 
 
 def _nullable(data_type: pa.DataType) -> pa.DataType:

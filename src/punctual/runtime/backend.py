@@ -1,4 +1,4 @@
-"""What the engine asks of the data plane: judge expressions, reduce rows, evaluate answers.
+"""What the engine asks of the data plane: check types, reduce rows, evaluate answers.
 
 The engine knows this protocol alone, so the same engine runs on Spark and, in tests, in process over the same kernels.
 """
@@ -57,8 +57,8 @@ class QueryTypes:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What a program's statements were found to be."""
+class TypeReport:
+    """Types of a program's queries, by name, and what is wrong with its statements."""
 
     queries: Mapping[str, QueryTypes]
     errors: tuple[PunctualError, ...]
@@ -107,9 +107,9 @@ class Question:
 class Backend(Protocol):
     """The data plane."""
 
-    def judge(
+    def typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
-    ) -> Judged:
+    ) -> TypeReport:
         """The types that are asked for, and every error that only the data plane can find. Reads no data."""
         ...
 
@@ -122,7 +122,7 @@ class Backend(Protocol):
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
-        """Evaluate all questions together; one list of arrays a question."""
+        """Evaluate all questions together; one list of arrays per question."""
         ...
 
     def table(self, table: Table) -> pa.Table:

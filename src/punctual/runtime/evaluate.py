@@ -27,7 +27,7 @@ VIEW, ORDER, SHAPE = own("answers"), own("order"), own("shape")
 
 
 def evaluate(spark: SparkSession, questions: Sequence[Question]) -> list[list[pa.Array]]:
-    """One list of arrays a question, in its order."""
+    """One list of arrays per question, in its order."""
     questions = [parametrised(question) for question in questions]
     results: list[list[pa.Array]] = [[] for _ in questions]
     shapes: dict[Shape, list[int]] = {}

@@ -3,7 +3,7 @@
 A *branch* is one read of a stream's slice. Units whose enrichment keeps rows apart (every table row found by its key at
 most once) share the stream's first branch: their joins become LEFT joins, and an inner join's misses go into the unit's
 mask. A unit whose table repeats keys gets a branch of its own, for there a row may become several.
-Every expression is computed once a branch, however many units name it.
+Every expression is computed once per branch, however many units name it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     derived = [f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
     source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
-    judged = (
+    with_reasons = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
         f" WHEN unix_micros({event_time}) < {limits.earliest} THEN 'event time before earliest'"
@@ -172,7 +172,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     else:
         outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]
     outputs += [f"({expression.sql}) AS {name}" for name, expression in branch.projections]
-    text = f"SELECT {', '.join(outputs)} FROM ({judged})"
+    text = f"SELECT {', '.join(outputs)} FROM ({with_reasons})"
     for join in branch.joins:
         # Only a branch of its own may drop rows: the shared one counts all of them.
         kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"

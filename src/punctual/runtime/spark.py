@@ -15,8 +15,8 @@ from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.sql_text import quoted
 from punctual.ports.feeds.static_tables import read_table
 from punctual.runtime import session
-from punctual.runtime.analysis import judge
-from punctual.runtime.backend import Judged, Question, Tick, TypeRequest
+from punctual.runtime.analysis import typecheck
+from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.tick import TableViews, run_tick
@@ -34,10 +34,10 @@ class SparkBackend:
         self._slots = self.spark.sparkContext.defaultParallelism
         self._views = TableViews()
 
-    def judge(
+    def typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
-    ) -> Judged:
-        return judge(self.spark, relations, requests, known)
+    ) -> TypeReport:
+        return typecheck(self.spark, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
         return run_tick(self.spark, tick, self._slots, self._views)

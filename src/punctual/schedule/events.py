@@ -200,7 +200,7 @@ class Journal:
 class Answer:
     """Answer these firings. Batches below ``closed_before`` are fully answered once they are in the log."""
 
-    asked: Pass
+    current_pass: Pass
     closed_before: int
 
 

@@ -28,28 +28,28 @@ class Decision:
 
 
 def decide(
-    asked: Pass, contracts: Mapping[str, Contract], now: Micros, cost: PassCost
+    planned: Pass, contracts: Mapping[str, Contract], now: Micros, cost: PassCost
 ) -> tuple[Pass, tuple[Decision, ...]]:
     """The pass as it is run: queries with a deadline and a knob give way where the deadline would be missed.
 
     What is displayed in order follows from the answer before, so such answers are not cut apart.
     """
-    mine = [group for group in asked.groups if _may_shed(group, contracts[group.query])]
+    mine = [group for group in planned.groups if _may_shed(group, contracts[group.query])]
     if not mine:
-        return asked, ()
+        return planned, ()
     deadline = min(_deadline(group, contracts[group.query]) for group in mine)
-    expected = cost.fixed_us + cost.slope_us * asked.work
+    expected = cost.fixed_us + cost.slope_us * planned.work
     left = deadline - now
     if expected <= left:
-        return asked, ()
+        return planned, ()
     share = max(0.0, left / expected)
     chosen = {id(group): _setting(contracts[group.query], share) for group in mine}
     strongest = max(chosen.values())
     decisions = tuple(
         Decision(g.batch, g.query, int(g.due.instants[0]), int(g.due.instants[-1]), strongest) for g in mine
     )
-    groups = tuple(replace(g, setting=strongest) if id(g) in chosen else g for g in asked.groups)
-    return replace(asked, groups=groups), decisions
+    groups = tuple(replace(g, setting=strongest) if id(g) in chosen else g for g in planned.groups)
+    return replace(planned, groups=groups), decisions
 
 
 def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision]) -> tuple[FiringGroup, ...]:

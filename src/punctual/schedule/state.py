@@ -87,7 +87,7 @@ class State:
     """What committed batches release, which the holders have not got yet."""
     holder: HolderWork | None = None
     firings: Firings = field(default_factory=Firings)
-    asked: Pass | None = None
+    current_pass: Pass | None = None
     """The pass under way."""
     decisions: tuple[Decision, ...] = ()
     """Settings that open firings are answered with."""

@@ -137,20 +137,20 @@ def _drop(state: State) -> Drop:
 
 
 def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
-    asked = state.asked
-    assert asked is not None, "a pass was answered that nobody asked for"
+    current_pass = state.current_pass
+    assert current_pass is not None, "a pass was answered that nobody asked for"
     firings = state.firings
-    for group in asked.groups:
+    for group in current_pass.groups:
         contract = state.contracts.get(group.query)
         if contract is not None:
             firings = firings.answered(group.query, group.due.instants, contract.answers)
     firings = firings.without(event.failed).listed()
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
-    cost = state.cost.after(asked.work, event.took_us) if state.rules.timed else state.cost
+    cost = state.cost.after(current_pass.work, event.took_us) if state.rules.timed else state.cost
     state = replace(
         state,
         holder=None,
-        asked=None,
+        current_pass=None,
         firings=firings,
         cost=cost,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
@@ -190,23 +190,23 @@ def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
 
 
 def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
-    asked: Pass
+    current_pass: Pass
     before: list[Command] = []
     decisions = state.decisions
     closed_before = state.firings.closed_before(state.next_batch)
     if state.rules.timed:
-        asked = urgent_pass(
+        current_pass = urgent_pass(
             state.firings, state.contracts, at.wall, state.cost, late_pending=state.rules.late_pending
         )
         if state.rules.sheds:
-            asked, new = decide(asked, state.contracts, at.wall, state.cost)
+            current_pass, new = decide(current_pass, state.contracts, at.wall, state.cost)
             if new:
                 decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
                 before.append(Journal(decisions))
     else:
-        asked = replay_pass(state.firings)
-    state = replace(state, holder="answer", asked=asked, decisions=decisions)
-    return state, [*before, Answer(asked, closed_before)]
+        current_pass = replay_pass(state.firings)
+    state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions)
+    return state, [*before, Answer(current_pass, closed_before)]
 
 
 def _is_settled(state: State) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 from punctual.errors import BindError, Span
-from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_from import BoundFrom, check_item_name
 from punctual.sql.bind_model import check_precision
 from punctual.sql.body_binder import BodyBinder
+from punctual.sql.expressions.bind_answer import output_name
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems, suggest
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.clauses import (
     ConfidenceClause,
     DeadlineClause,

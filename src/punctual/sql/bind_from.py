@@ -9,10 +9,10 @@ from punctual.errors import BindError, Span
 from punctual.plan.relation import Column, Stream
 from punctual.plan.united import common_columns
 from punctual.sql.bind_model import check_model
-from punctual.sql.bind_predicate import conjuncts
-from punctual.sql.bind_row import row_expression
+from punctual.sql.expressions.bind_predicate import conjuncts
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems, RefusedNameError, suggest
-from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.models import ModelSyntax
 from punctual.sql.syntax.select import (

@@ -14,9 +14,9 @@ from sqlglot import exp
 from punctual.errors import BindError
 from punctual.plan.rows import Join
 from punctual.sql.bind_from import BoundFrom, TableItem
-from punctual.sql.bind_row import row_expression
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.expression import ExpressionSyntax, matching
 
 

@@ -7,9 +7,9 @@ from math import inf
 from punctual.catalog import Catalog
 from punctual.errors import BindError, Span
 from punctual.plan.relation import Column, Stream
-from punctual.sql.bind_row import row_expression
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems, RefusedNameError, suggest
-from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.models import FittedModel, ModelSyntax, PolynomialModel, SolvedModel
 from punctual.sql.syntax.statement import FitModelSyntax
 from punctual.sql.syntax.written import Name, Precision

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from punctual.catalog import Catalog
 from punctual.sql.bind_clauses import check_clauses
 from punctual.sql.bind_from import bind_from
-from punctual.sql.bind_row import column_names
 from punctual.sql.body_binder import BodyBinder, binder_of
-from punctual.sql.function_names import refuse_calls
+from punctual.sql.expressions.bind_row import column_names
+from punctual.sql.expressions.function_names import refuse_calls
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.select import SelectSyntax, leaves
 
 

@@ -8,10 +8,10 @@ from typing import cast
 from punctual.errors import BindError, PunctualError
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource, FileSource, Format, RateSource, Source
-from punctual.sql.bind_row import row_expression
 from punctual.sql.bound import CreateStream, CreateTable
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems, suggest
-from punctual.sql.scope import Relation, Scope
 from punctual.sql.syntax.statement import (
     ColumnSyntax,
     CreateRelationSyntax,

@@ -10,12 +10,12 @@ from punctual.plan.rows import GroupedRows
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_nested import check_names
-from punctual.sql.bind_predicate import bind_predicate, conjuncts
-from punctual.sql.bind_row import row_pieces
-from punctual.sql.function_names import is_aggregate
-from punctual.sql.pieces import Pieces, render
+from punctual.sql.expressions.bind_predicate import bind_predicate, conjuncts
+from punctual.sql.expressions.bind_row import row_pieces
+from punctual.sql.expressions.function_names import is_aggregate
+from punctual.sql.expressions.pieces import Pieces, render
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.select import ItemSyntax, SelectSyntax
 

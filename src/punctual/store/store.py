@@ -62,6 +62,7 @@ from punctual.store.outputs import Outputs
 from punctual.store.positions import Positions
 from punctual.store.products import Cells, Kept, LateCells, Produced
 from punctual.store.records import RecordLog
+from punctual.store.saved_program import SavedProgram
 from punctual.store.sealed import corrupt
 
 T = TypeVar("T")
@@ -85,15 +86,15 @@ class Store:
         self._mapped: dict[str, pa.Buffer] = {}
         self._unfinished = False  # a commit failed half-way in this process
         self._base, self._manifests = self._load()
-        programs = own(files, directory, "program")
-        self._kept.program = number(programs[-1]) if programs else 0
+        self.program = SavedProgram(self._kept)
         self.letters = DeadLetters(self._kept)
         self.outputs = Outputs(self._kept)
         self._look_for_witnesses()
 
     def _look_for_witnesses(self) -> None:
         """Read every file that vouches for others, and see that nothing is missing."""
-        for file in (self._program_file(), self._plan_file(self.next_batch()), CLOSED):
+        self.program.read(msgspec.Raw)
+        for file in (self._plan_file(self.next_batch()), CLOSED):
             self._kept.read(file, msgspec.Raw)
         self._kept.loaded()
 
@@ -232,23 +233,6 @@ class Store:
             raise corrupt(path, f"the checksum of {section.product} does not fit")
         return data
 
-    # -- what else a program leaves ----------------------------------------------------------------
-
-    @tells_disk_full
-    def save_program(self, version: int, body: object) -> None:
-        """Replace the program by a later version of it; numbers only grow."""
-        with self._kept.writing():
-            if version < self._kept.program:
-                raise InternalError(f"program {version} was saved after program {self._kept.program}")
-            self._kept.write(f"program/{version:012d}.json", body)
-            self._kept.program = version
-            for old in own(self._files, self.directory, "program")[:-1]:
-                self._files.remove(self._path(f"program/{old}"))
-
-    def program(self, kind: type[T]) -> T | None:
-        """The newest program."""
-        return self._kept.read(self._program_file(), kind)
-
     @tells_disk_full
     def feed_folder(self, stream: str) -> str:
         """The folder where rows fed to a stream are landed, created; absolute."""
@@ -260,9 +244,6 @@ class Store:
 
     def _path(self, name: str) -> str:
         return self._kept.name(name)
-
-    def _program_file(self) -> str:
-        return f"program/{self._kept.program:012d}.json"
 
     def _plan_file(self, batch: int) -> str:
         return f"batches/{batch:012d}{PLAN}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from punctual.kernel.world.rows import F64, I64
+from punctual.kernel.world.input.rows import F64, I64
 from tests.oracles.worlds import Row
 
 LABELS: tuple[Hashable, ...] = (None, None, "a", "b", ("a", 1))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.kernel import world
-from punctual.kernel.world.rows import F64, I64
+from punctual.kernel.world.input.rows import F64, I64
 from tests.kernel.world.drawing import columns, few_rows, many_rows
 from tests.oracles import worlds as oracle
 from tests.oracles.worlds import Row

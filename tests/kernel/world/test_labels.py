@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.kernel import world
-from punctual.kernel.world.labels import numbered, small_numbers
+from punctual.kernel.world.input.labels import numbered, small_numbers
 
 NAN = float("nan")
 UTC = dt.UTC

@@ -9,8 +9,8 @@ import pytest
 
 from punctual.kernel import world
 from punctual.kernel.world import RankTable
+from punctual.kernel.world.input.rows import F64, I64
 from punctual.kernel.world.rank_walk import EPS, reach
-from punctual.kernel.world.rows import F64, I64
 from tests.kernel.world.drawing import many_rows
 from tests.oracles.worlds import Row, rank_distribution
 

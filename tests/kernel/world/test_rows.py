@@ -13,7 +13,7 @@ import pytest
 
 from punctual.errors import PunctualError
 from punctual.kernel import world
-from punctual.kernel.world.input import ranked
+from punctual.kernel.world.input.rank_order import ranked
 
 
 def test_equal_scores_rank_by_position() -> None:

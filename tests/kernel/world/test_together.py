@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from punctual.kernel import world
 from punctual.kernel.world import Ranked, Wanted, rank_together
 from punctual.kernel.world.bounds import kth_largest_at_least
-from punctual.kernel.world.input import ranked
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 from punctual.kernel.world.ranked import largest_first, least_first
 from punctual.kernel.world.requests import Request, walk_for
-from punctual.kernel.world.rows import F64, I64, UncertainRows
 from tests.kernel.world.drawing import few_rows, many_rows
 from tests.oracles import worlds as oracle
 from tests.oracles.worlds import Row

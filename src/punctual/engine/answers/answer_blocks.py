@@ -33,7 +33,7 @@ def answer_blocks(
     evaluate: Evaluate,
     now: Callable[[], Micros],
 ) -> list[AnswerBlock]:
-    """Blocks of answers, one a job, in their order; the time is asked ``now`` once everything is evaluated."""
+    """Blocks of answers, one per job, in their order; the time is asked ``now`` once everything is evaluated."""
     kinds = [kind_of(job.query) for job in jobs]
     asked = [kind.question(job, result) for kind, job, result in zip(kinds, jobs, answered)]
     replies = iter(evaluate([one[0] for one in asked if one is not None]))

@@ -122,7 +122,7 @@ def _class_costs(
 
 
 def _singly(job: Job, answered: Answered) -> list[tuple[Clause, Question]]:
-    """What Catalyst evaluates for a job, an expression at a time."""
+    """What Catalyst evaluates for a job, one expression at a time."""
     asked = kind_of(job.query).question(job, answered)
     if asked is None:
         return []

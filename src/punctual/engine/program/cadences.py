@@ -1,11 +1,12 @@
 """The cadence plans that are in force, and how they change.
 
-Plans are made by ``share`` for the classes of the standing program, and kept as epochs. A program whose classes,
-bounds and method are as before keeps its epochs; another one gets a new epoch that takes over at an instant to come.
-Every change is in the journal before anything follows from it.
+``share`` plans the classes of the running program, and what follows for their queries is kept as a cadence plan, with
+the instant from which it holds. A program whose classes, bounds and method are as before keeps its cadence plans;
+another one gets a new one per class that takes over at an instant to come. Every change is in the journal before
+anything follows from it.
 
-A class without epochs keeps every query at its own bound. That is what is planned where sharing saves nothing, and then
-nothing is written.
+A class without cadence plans keeps every query at its own bound. That is what is planned where sharing saves nothing,
+and then nothing is written.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ class PlansOf(Protocol):
     ) -> tuple[ClassPlan, ...]: ...
 
 
-Epochs = Mapping[str, tuple[CadencePlan, ...]]
-"""By class, ascending."""
+PlansByClass = Mapping[str, tuple[CadencePlan, ...]]
+"""The cadence plans of each class, in the order in which they take over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """When every query of a program answers: a proposal until it is adopted.
 
-    All but ``epochs`` is by the query's name: when it answers, of what all its instants are multiples, its sharing
-    class, and what an execution of it costs.
+    All but ``cadence_plans`` is by the query's name: when it answers, of what all its instants are multiples, its
+    sharing class, and what an execution of it costs.
     """
 
-    epochs: Epochs
+    cadence_plans: PlansByClass
     tables: Mapping[str, Timetable]
     steps: Mapping[str, Micros]
     classes: Mapping[str, str]
@@ -62,21 +63,21 @@ class Cadences:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        found: dict[str, tuple[CadencePlan, ...]] = {}
-        for epoch in journal.decided.cadence:
-            found[epoch.identity] = (*found.get(epoch.identity, ()), epoch)
-        self._epochs: Epochs = found
+        by_class: dict[str, tuple[CadencePlan, ...]] = {}
+        for one in journal.decided.cadence:
+            by_class[one.identity] = (*by_class.get(one.identity, ()), one)
+        self._plans: PlansByClass = by_class
 
     @property
-    def epochs(self) -> Epochs:
+    def plans(self) -> PlansByClass:
         """All that are in force or to come, by class."""
-        return self._epochs
+        return self._plans
 
     @property
     def rates(self) -> dict[str, Rates]:
         """The costs that the plans in force were made for, by class."""
         return {
-            identity: Rates(*map(Fraction, several[-1].costs)) for identity, several in self._epochs.items()
+            identity: Rates(*map(Fraction, several[-1].costs)) for identity, several in self._plans.items()
         }
 
     def propose(
@@ -104,38 +105,38 @@ class Cadences:
         scan = options.window_merge == "scan"
         plans = class_plans(plan, options.cadence, scan=scan, rates=rates)
         by_name = {reader.query.name: reader.query for reader in plan.readers}
-        epochs: dict[str, tuple[CadencePlan, ...]] = {}
+        cadence_plans: dict[str, tuple[CadencePlan, ...]] = {}
         for one in plans:
-            before = self._epochs.get(one.sharing.identity) or self._inherited(one, keys)
+            before = self._plans.get(one.sharing.identity) or self._inherited(one, keys)
             if one.own_bounds and not before:  # nothing is planned, and nothing was
                 continue
             stream = joint(progress, one.sharing.streams)
             after = self._with(one, before, rates.get(one.sharing.identity, MODELLED), keys, known, options, stream)
             if settled:
                 after = tuple(
-                    epoch
-                    for epoch, following in zip(after, (*after[1:], None))
+                    earlier
+                    for earlier, following in zip(after, (*after[1:], None))
                     if following is None or following.since > stream.through
                 )
             if after:
-                epochs[one.sharing.identity] = after
-        tables, steps = _timetables(by_name, keys, epochs, progress)
+                cadence_plans[one.sharing.identity] = after
+        tables, steps = _timetables(by_name, keys, cadence_plans, progress)
         classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
         works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
-        return Timing(epochs, tables, steps, classes, works)
+        return Timing(cadence_plans, tables, steps, classes, works)
 
     def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
-        """The epochs of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
-        if not self._epochs:
+        """Plans of queries that were in other classes until now (``sharing`` was changed), as this class's own."""
+        if not self._plans:
             return ()
         mine = {keys[member.query] for member in plan.sharing.members}
         found = [
-            replace(epoch, identity=plan.sharing.identity, slots=slots)
-            for several in self._epochs.values()
-            for epoch in several
-            if (slots := {key: slot for key, slot in epoch.slots.items() if key in mine})
+            replace(one, identity=plan.sharing.identity, slots=slots)
+            for several in self._plans.values()
+            for one in several
+            if (slots := {key: slot for key, slot in one.slots.items() if key in mine})
         ]
-        return tuple(sorted(found, key=lambda epoch: epoch.since))
+        return tuple(sorted(found, key=lambda one: one.since))
 
     def _with(
         self,
@@ -147,18 +148,18 @@ class Cadences:
         options: Options,
         stream: Progress,
     ) -> tuple[CadencePlan, ...]:
-        """The class's epochs, with a new one where the plan is not the one in force."""
+        """The cadence plans of a class, with a new one where the plan is not the one in force."""
         request = _request(plan, rates, keys, options)
         if before and before[-1].request == request:
             return before
         stood = [m for m in plan.sharing.members if keys[m.query] in known]
         if stream.through == BEGINNING or not (before or stood):
-            return (_epoch(plan, request, rates, keys, BEGINNING, None),)
+            return (_cadence_plan(plan, request, rates, keys, BEGINNING, None),)
         after = stream.through
-        seated = {key: slot.lattice for epoch in before for key, slot in epoch.slots.items()}
+        lattices = {key: slot.lattice for one in before for key, slot in one.slots.items()}
         for member in stood:
             # Rows that were cut at coarser edges cannot answer windows that end between them: wait until they are past.
-            coarser = seated.get(keys[member.query], member.bound)
+            coarser = lattices.get(keys[member.query], member.bound)
             if not member.fixed and not plan.own_bounds and plan.unit_us % coarser:
                 assert stream.greatest is not None
                 after = max(after, stream.greatest + member.range_us)
@@ -168,14 +169,14 @@ class Cadences:
             dearest = max(stood, key=lambda member: (member.range_us, member.steps))
             handed_by = Run(length_text(dearest.bound), dearest.bound)
             instant = handed_by.following(after)
-        return followed(before, _epoch(plan, request, rates, keys, instant, handed_by))
+        return followed(before, _cadence_plan(plan, request, rates, keys, instant, handed_by))
 
     def adopt(self, timing: Timing) -> None:
         """From now on this holds; what is not in the journal yet is written first."""
-        if timing.epochs != self._epochs:
-            cadence = tuple(epoch for several in timing.epochs.values() for epoch in several)
+        if timing.cadence_plans != self._plans:
+            cadence = tuple(one for several in timing.cadence_plans.values() for one in several)
             self._journal.write(replace(self._journal.decided, cadence=cadence))
-            self._epochs = timing.epochs
+            self._plans = timing.cadence_plans
 
 
 def own_bounds(plan: SharedPlan) -> Timing:
@@ -191,22 +192,22 @@ def own_bounds(plan: SharedPlan) -> Timing:
 
 
 def _timetables(
-    queries: Mapping[str, Query], keys: Mapping[str, str], epochs: Epochs, progress: Mapping[str, Progress]
+    queries: Mapping[str, Query], keys: Mapping[str, str], cadence_plans: PlansByClass, progress: Mapping[str, Progress]
 ) -> tuple[dict[str, Timetable], dict[str, Micros]]:
-    seated: dict[str, list[CadencePlan]] = {}
-    for several in epochs.values():
-        for epoch in several:
-            for key in epoch.slots:
-                seated.setdefault(key, []).append(epoch)
+    by_key: dict[str, list[CadencePlan]] = {}
+    for several in cadence_plans.values():
+        for one in several:
+            for key in one.slots:
+                by_key.setdefault(key, []).append(one)
     tables: dict[str, Timetable] = {}
     steps: dict[str, Micros] = {}
     same: dict[tuple[object, ...], Timetable] = {}
     for name, query in queries.items():
-        mine = seated.get(keys[name])
+        mine = by_key.get(keys[name])
         if mine is None:
             tables[name], steps[name] = Timetable.multiples(query.cadence.us), query.cadence.us
             continue
-        slots = tuple((epoch.identity, epoch.since, epoch.slots[keys[name]]) for epoch in mine)
+        slots = tuple((one.identity, one.since, one.slots[keys[name]]) for one in mine)
         # Queries that always run together have one timetable, so that what is due is found once for all of them.
         table = same.setdefault((query.cadence.us, slots), timetable(keys[name], query.cadence.us, mine))
         tables[name] = table
@@ -215,10 +216,13 @@ def _timetables(
     return tables, steps
 
 
-def _epoch(
+def _cadence_plan(
     plan: ClassPlan, request: str, rates: Rates, keys: Mapping[str, str], since: Micros, handed_by: Run | None
 ) -> CadencePlan:
-    """The plan as an epoch: its cycles start where it takes over, or at multiples of the cycle since 1970."""
+    """The plan of a class as it holds from an instant on.
+
+    Its cycles start where it takes over, or at multiples of the cycle since 1970.
+    """
     members = plan.sharing.members
     anchor = 0 if handed_by is None else since
     lattice = gcd(plan.unit_us, anchor)

@@ -51,7 +51,7 @@ class Programs:
         self.options = options
         self.tables = tables
         self.cadences = Cadences(journal)
-        self.state = store.program(ProgramState) or ProgramState()
+        self.state = store.program.read(ProgramState) or ProgramState()
         self._store = store
         self._report = report
         self._running: RunningProgram | None = None
@@ -185,7 +185,7 @@ class Programs:
 
     def _save(self, program: ProgramState) -> None:
         self.state = program
-        self._store.save_program(program.number, program)
+        self._store.program.save(program.number, program)
 
     def _changed(self) -> None:
         """What is looked up with every pass is made once for every change, and only for what changed."""

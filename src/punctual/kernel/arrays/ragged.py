@@ -1,4 +1,4 @@
-"""Sorted sets with counts, one a group, in flat arrays: the form of histograms and of sets of hashes.
+"""Sorted sets with counts, one set per group, in flat arrays: the form of histograms and of sets of hashes.
 
 Model
 -----
@@ -21,7 +21,7 @@ from punctual.kernel.compiled import compiled
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Keys and their counts, a group each, in any order or collapsed."""
+    """Keys and their counts, with the group of each, in any order or collapsed."""
 
     offsets: I64
     keys: I64
@@ -86,7 +86,7 @@ def take_lists(lists: pa.Array, members: I64, offsets: I64) -> tuple[I64, pa.Arr
 
 
 def lists_of(offsets: I64, items: pa.Array) -> pa.Array:
-    """One list a group."""
+    """One list per group."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), items)
 
 

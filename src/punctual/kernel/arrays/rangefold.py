@@ -26,7 +26,7 @@ WALK = 4
 """Ranges are walked while their total length is at most this many times the cells and ranges."""
 
 Merge = Callable[[State, I64, I64], State]
-"""``merge(state, members, offsets)``: one state a group, group j being cells ``members[offsets[j]:offsets[j + 1]]``."""
+"""``merge(state, members, offsets)``: one state per group; group j is cells ``members[offsets[j]:offsets[j + 1]]``."""
 
 
 def is_short(cells: int, starts: I64, ends: I64) -> bool:
@@ -71,7 +71,7 @@ def best(keys: I64, valid: Bools, starts: I64, ends: I64) -> I64:
 
 
 def fold(state: State, starts: I64, ends: I64, merge: Merge) -> State:
-    """One merged state a range of cells, for states of varying size."""
+    """One merged state per range of cells, for states of varying size."""
     if is_short(height(state), starts, ends):
         return merge(state, *walk(starts, ends))
     levels = [state]
@@ -146,7 +146,7 @@ def cover(starts: I64, ends: I64, first: I64) -> tuple[I64, I64]:
     """The nodes that make up each range, as members and offsets of groups.
 
     Node i of level h spans cells ``[i * 2**h, (i + 1) * 2**h)`` and is number ``first[h] + i``. A range takes at most
-    two nodes a level, and, where levels end below its length, as many of the last level as it needs.
+    two nodes per level, and, where levels end below its length, as many of the last level as it needs.
     """
     top = first.size - 2
     offsets = np.zeros(starts.size + 1, np.int64)

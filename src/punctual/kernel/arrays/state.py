@@ -1,4 +1,4 @@
-"""What a synopsis keeps: Arrow columns of equal length, a row a cell.
+"""What a synopsis keeps: Arrow columns of equal length, one row per cell.
 
 Model
 -----

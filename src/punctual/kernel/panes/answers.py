@@ -32,8 +32,8 @@ class Answered:
 
     instant : int64[n]
         Index into the reader's instants.
-    keys : Arrow arrays of n rows, one a key column
-    values, errors : Arrow arrays of n rows, one a call; an error is None where the call is always exact
+    keys : Arrow arrays of n rows, one per key column
+    values, errors : Arrow arrays of n rows, one per call; an error is None where the call is always exact
     """
 
     instant: I64

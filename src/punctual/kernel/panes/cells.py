@@ -12,7 +12,7 @@ Invariants
 A state that some cells lack, because their specification did not have its synopsis, is neutral in them; one that
 all cells lack is None. `unique` gives the same cells for any partials of the same rows, in any order.
 
-Cost: a few passes over arrays a table; one sort of int64 a merge.
+Cost: a few passes over arrays per table; one sort of int64 per merge.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GRIDS, SYNOPSES = b"punctual.grids", b"punctual.synopses"
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells as arrays; ``states`` has one entry a synopsis of the unit."""
+    """Cells as arrays; ``states`` has one entry per synopsis of the unit."""
 
     lo: I64
     hi: I64

@@ -23,7 +23,7 @@ class Groups:
 
     def __init__(self, columns: int) -> None:
         self.keys: list[pa.Array] = [pa.nulls(0)] * columns
-        """One array a key column; of no type until the first keys arrive."""
+        """One array per key column; of no type until the first keys arrive."""
         self._ranks: I64 | None = None
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 Model
 -----
 Partial cells arrive with every batch and stay *open* until their pane is sealed: no later batch adds to it. Sealed
-cells are kept in blocks (``select.py``). Each selection that a reader asks for has a series of states a group
+cells are kept in blocks (``select.py``). Each selection that a reader asks for has a series of states per group
 (``selections.py``, ``series.py``), extended by every sealed pane and kept between passes; windows are ranges of a
 series (``windows.py``), or walks over it (``scan.py``). The same class answers on the driver, for all shards, and
 inside a Spark task, for one.
@@ -107,7 +107,7 @@ class Panes:
     def answer(self, readers: Sequence[Reader]) -> list[Answered]:
         """Answer all readers, whose instants are sealed.
 
-        Without keys there is one row an instant; with keys, one for each group that has a row in the window.
+        Without keys there is one row per instant; with keys, one for each group that has a row in the window.
         """
         latest = max((int(reader.instants[-1]) for reader in readers if reader.instants.size), default=self._sealed)
         if latest > self._sealed:

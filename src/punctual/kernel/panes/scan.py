@@ -158,7 +158,7 @@ def _chains(begins: Bools, linked: Bools) -> Chains:
 
 
 def _walked(synopsis: Synopsis, level: Level, starts: I64, ends: I64) -> State:
-    """One state a link, of rows ``[starts[j], ends[j])`` of a level: each row is visited, and merged with the next."""
+    """One state per link, of rows ``[starts[j], ends[j])`` of a level: each row is visited and merged with the next."""
     parts = []
     for first, last in _chunks(level.state, starts, ends):
         members, offsets = walk(starts[first:last], ends[first:last])

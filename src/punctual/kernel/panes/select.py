@@ -37,7 +37,7 @@ TRUTHS_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Sealed cells of one grid, sorted by (group, lo, number); ``states`` one a synopsis, None where it is unknown."""
+    """Sealed cells of one grid, sorted by (group, lo, number); ``states`` one per synopsis, None where unknown."""
 
     grid: Grid
     lo: I64

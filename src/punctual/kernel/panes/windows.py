@@ -62,7 +62,7 @@ class Results:
 
 
 def every_instant(questions: Questions) -> Results:
-    """The results of a unit without keys: one an instant."""
+    """The results of a unit without keys: one per instant."""
     counts = np.diff(questions.offsets)
     instant = np.arange(questions.instants.size) - np.repeat(questions.offsets[:-1], counts)
     return Results(questions.offsets, instant, np.zeros_like(instant), np.arange(instant.size))

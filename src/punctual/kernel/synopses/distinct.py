@@ -13,7 +13,7 @@ estimate is read off the registers alone; it is Ertl's improved raw estimator, w
 between ranges. Its standard error is ``1.04 / sqrt(2**p)``. Hashes are the same on every machine; NaN is one
 value, -0.0 is 0.0, and integers of any width hash alike.
 
-Cost: some twenty nanoseconds a row, and a sort of each cell's hashes while they are few; a merge of registers is
+Cost: some twenty nanoseconds per row, and a sort of each cell's hashes while they are few; a merge of registers is
 ``2**p`` byte maxima. Oracle: Python's set, in ``tests/oracles/aggregates.py``.
 
 References

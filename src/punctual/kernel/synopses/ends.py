@@ -12,8 +12,8 @@ State: ``t`` int64, the row's event time, NULL where a cell has no row; ``x``, i
 Design
 ------
 Rows are narrowed column by column: those at a cell's best time, of these the best in the first tie, and so on until a
-row a cell is left. Ties are read only for rows that tie, so a lift costs little more than an extremum of times, and so
-does a merge of short ranges. Long overlapping ranges rank all cells once, and look for the smallest rank.
+row per cell is left. Ties are read only for rows that tie, so a lift costs little more than an extremum of times, and
+so does a merge of short ranges. Long overlapping ranges rank all cells once, and look for the smallest rank.
 Oracle: ``tests/oracles/aggregates.py``.
 """
 

@@ -5,7 +5,7 @@ Model
 State: ``x``, of the argument's type, NULL where a cell has no value. Values are compared as keys (``order.py``): NaN is
 the greatest double, -0.0 is kept as 0.0, strings compare by their UTF-8 bytes.
 
-Cost: some three nanoseconds a row for numbers; strings pay for their dictionary. A range of cells takes at most
+Cost: some three nanoseconds per row for numbers; strings pay for their dictionary. A range of cells takes at most
 ``2 * log2(n) + 2`` comparisons (``rangefold.py``). Oracle: ``tests/oracles/aggregates.py``.
 """
 

@@ -4,16 +4,16 @@ Model
 -----
 A finite double is an integer times ``2**-1074``, so a sum of doubles is an integer too, of at most 2,160 bits; the sum
 of their squares has twice as many. A number is a sum of ``digit[k] * 2**(32 * (low + k - unit))``: limb ``unit`` holds
-ones. While rows are added, digits are int64 and not carried (:class:`Loose`, a matrix with a row a cell): a row adds
-less than ``2**33`` to a digit, so ``2**29`` rows fit into one lift, and as many states into one combine. What a state
-keeps is carried and trimmed at both ends (:class:`Exact`, two's complement digits in int32, the last one signed), so
-equal sums are equal bytes.
+ones. While rows are added, digits are int64 and not carried (:class:`Loose`, a matrix with one row per cell): a row
+adds less than ``2**33`` to a digit, so ``2**29`` rows fit into one lift, and as many states into one combine. What a
+state keeps is carried and trimmed at both ends (:class:`Exact`, two's complement digits in int32, the last one signed),
+so equal sums are equal bytes.
 
 Why not pairs of doubles
 ------------------------
 A double-double sum keeps 106 bits, and what falls off depends on the order of additions: rare for sums, ordinary for
 variances of values far from zero, where the leading half cancels. Here nothing falls off. It is not slower: three
-integer additions a row, no chain of dependent floating-point operations; and since integer additions can be undone,
+integer additions per row, no chain of dependent floating-point operations; and since integer additions can be undone,
 a range of cells is the difference of two running totals, however many cells it spans. Typical measurements need four
 to six limbs; only cells that mix magnitudes beyond ``2**200`` need many.
 
@@ -102,21 +102,21 @@ def range_sums(sums: Loose, starts: I64, ends: I64) -> Loose:
 
 
 def sum_integers(cell: I64, cells: int, numbers: I64) -> Loose:
-    """Sums of int64 values a cell."""
+    """Sums of int64 values per cell."""
     digits = np.zeros((cells, 2), np.int64)
     _add_integers(cell, numbers, digits)
     return Loose(UNIT, digits)
 
 
 def sum_decimals(cell: I64, cells: int, words: I64) -> Loose:
-    """Sums of 128-bit integers a cell; ``words[i]`` are the lower and upper half of row i."""
+    """Sums of 128-bit integers per cell; ``words[i]`` are the lower and upper half of row i."""
     digits = np.zeros((cells, 4), np.int64)
     _add_wide_integers(cell, words, digits)
     return Loose(UNIT, digits)
 
 
 def sum_doubles(cell: I64, cells: int, bits: I64) -> Loose:
-    """Sums of finite doubles a cell, given by their bits."""
+    """Sums of finite doubles per cell, given by their bits."""
     least, most = _exponents(bits)
     low = (least + _FIRST_BIT) >> 5
     digits = np.zeros((cells, ((most + _FIRST_BIT) >> 5) + 3 - low), np.int64)
@@ -125,7 +125,7 @@ def sum_doubles(cell: I64, cells: int, bits: I64) -> Loose:
 
 
 def sum_squares(cell: I64, cells: int, bits: I64) -> Loose:
-    """Sums of squares of finite doubles a cell, given by their bits; nothing overflows."""
+    """Sums of squares of finite doubles per cell, given by their bits; nothing overflows."""
     least, most = _exponents(bits)
     low = (2 * (least + _FIRST_BIT)) >> 5
     digits = np.zeros((cells, ((2 * (most + _FIRST_BIT) + 54) >> 5) + 3 - low), np.int64)

@@ -10,7 +10,7 @@ integers: it is evaluated exactly, is never negative, and is rounded once, after
 the root of that. So a variance depends on the set of values alone, however far from zero they lie, and no intermediate
 square overflows.
 
-Cost: twenty to sixty nanoseconds a row; a finished cell of w limbs costs ``4 * w * w`` multiplications.
+Cost: twenty to sixty nanoseconds per row; a finished cell of w limbs costs ``4 * w * w`` multiplications.
 Oracle: ``tests/oracles/aggregates.py``.
 """
 

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from punctual.errors import InternalError
 from punctual.kernel.arrays.ragged import lists_of, offsets_of
 from punctual.kernel.arrays.state import I64, State, as_type, int64s
-from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.rows import SLACK
+from punctual.kernel.world.input.wanted import Wanted
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import SLACK
 from punctual.kernel.world.together import rank_together
-from punctual.kernel.world.wanted import Wanted
 
 Finish = tuple[str, tuple[Any, ...], pa.DataType | None]
 """Function, parameters, type of the result."""
@@ -62,7 +62,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CheckedWindow:
     """A window's rows whose rules hold, those that break, the rules of dropped ones that do, how many rows that are in
     all, and whether too many rules break."""
 
@@ -118,23 +118,23 @@ class RankedLists:
             spare,
         )
 
-    def judge(self, row: int) -> Judged:
+    def check_rules(self, row: int) -> CheckedWindow:
         """The rows of a window, by whether their rules hold."""
         begin, end = self.bounds[row], self.bounds[row + 1]
         places = np.arange(begin, end)
         if self.rule is None:
-            return Judged(places, NOWHERE, NOWHERE, 0, short=False)
+            return CheckedWindow(places, NOWHERE, NOWHERE, 0, short=False)
         gone = slice(self.gone_bounds[row], self.gone_bounds[row + 1])
         rule, prob = self.rule[begin:end], self.prob[begin:end]
         if gone.start < gone.stop:
             rule, prob = np.append(rule, self.gone_rule[gone]), np.append(prob, self.gone_mass[gone])
         overfull = overfull_rows(prob, rule)
         if not overfull.any():
-            return Judged(places, NOWHERE, NOWHERE, 0, short=False)
+            return CheckedWindow(places, NOWHERE, NOWHERE, 0, short=False)
         here, unseen = overfull[: places.size], gone.start + np.flatnonzero(overfull[places.size :])
         rejected = int(here.sum()) + int(self.gone_rows[unseen].sum())
         short = bool(self.dropped[row]) and np.unique(rule[: places.size][here]).size > self.spare
-        return Judged(places[~here], places[here], unseen, rejected, short)
+        return CheckedWindow(places[~here], places[here], unseen, rejected, short)
 
     def rank(self, places: I64, rankings: Sequence[Ranking]) -> list[Ranked]:
         """All rankings of these rows, at the least of their tail cuts: one walk serves those who asked for less."""
@@ -158,7 +158,7 @@ class RankedLists:
                 start += rows[number].size
         return found
 
-    def said(self, windows: Sequence[Judged]) -> dict[str, pa.Array]:
+    def said(self, windows: Sequence[CheckedWindow]) -> dict[str, pa.Array]:
         """What is said of windows besides their rows, if nobody is told of broken ones."""
         return {
             "rejected": pa.array([one.rejected for one in windows], pa.int64()),
@@ -183,7 +183,7 @@ class _Answers:
     broken: list[I64] = field(default_factory=list)
     unseen: list[I64] = field(default_factory=list)
 
-    def add(self, window: Judged, answer: Ranked, *, first: bool) -> None:
+    def add(self, window: CheckedWindow, answer: Ranked, *, first: bool) -> None:
         self.chosen.append(window.places[answer.index])
         self.values.append(answer.value)
         self.broken.append(window.broken if first else NOWHERE)
@@ -207,9 +207,9 @@ def rank_lists(
         for row in rows.tolist():
             askers.setdefault(row, []).append(number)
     answers = [_Answers() for _ in rankings]
-    windows: dict[int, Judged] = {}
+    windows: dict[int, CheckedWindow] = {}
     for row in sorted(askers):
-        window = windows[row] = lists.judge(row)
+        window = windows[row] = lists.check_rules(row)
         found = lists.rank(window.places, [rankings[number] for number in askers[row]])
         for number, answer in zip(askers[row], found):
             answers[number].add(window, answer, first=number == askers[row][0])

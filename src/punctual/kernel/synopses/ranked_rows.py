@@ -16,7 +16,8 @@ A rule is judged within a window, by all of its rows (:mod:`punctual.kernel.syno
 break is not known when a pane is cut, so where there are rules panes keep candidates for twice as many ranks, which
 lets up to k of them break; a rule that breaks within the pane pushes nobody out, and its rows stay to be shown.
 
-Cost: a sort of the rows a merge; a Python call for every list that is long enough to cut, and for every window ranked.
+Cost: a sort of the rows per merge; a Python call for every list that is long enough to cut, and for every window
+ranked.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from punctual.kernel.arrays.rangefold import fold
 from punctual.kernel.arrays.state import I64, State, int64s
 from punctual.kernel.synopses.ranked_lists import Finish, overfull_rows, rank_lists
 from punctual.kernel.world.candidates import candidates
-from punctual.kernel.world.labels import numbered
+from punctual.kernel.world.input.labels import numbered
 
 WORTH_CUTTING = 4
 """A list is cut to candidates once it is so many times as long as the ranks that it is kept for."""
@@ -187,7 +188,7 @@ class _Gone:
         )
 
     def lists(self, groups: int) -> pa.ListArray:
-        """A list for each group, one entry a rule."""
+        """A list for each group, one entry per rule."""
         if not self.group.size:
             return NO_RULES.take(pa.array(np.zeros(groups, np.int64)))
         rule = numbered(self.label)

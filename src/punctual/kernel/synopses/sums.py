@@ -13,7 +13,7 @@ Integers beyond int64, and decimals beyond the result's precision, give NULL; do
 average after it was divided.
 A decimal average is rounded half up at the result's scale, from the exact quotient.
 
-Cost: some ten nanoseconds a row. Oracle: ``tests/oracles/aggregates.py``.
+Cost: some ten nanoseconds per row. Oracle: ``tests/oracles/aggregates.py``.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def exact_sums(state: State, prefix: str = "") -> Exact:
 
 
 def decimal_words(argument: pa.Array) -> I64:
-    """Lower and upper 64 bits of decimals without NULLs, a row each."""
+    """Lower and upper 64 bits of decimals without NULLs, one row each."""
     if len(argument) == 0:
         return np.zeros((0, 2), np.int64)
     words = np.frombuffer(argument.buffers()[1], np.int64).reshape(-1, 2)

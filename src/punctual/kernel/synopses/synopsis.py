@@ -2,7 +2,7 @@
 
 Model
 -----
-Rows fall into *cells* (a pane of a group). ``lift`` reduces rows to one state a cell, ``combine`` merges ranges of
+Rows fall into *cells* (a pane of a group). ``lift`` reduces rows to one state per cell, ``combine`` merges ranges of
 neighbouring states (panes of a window, partials of tasks), ``finish`` reads a function's value off a state.
 
 Invariants
@@ -50,7 +50,7 @@ class Synopsis(Protocol):
         ...
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
-        """One state a range ``[starts[j], ends[j])`` of rows of ``state``.
+        """One state per range ``[starts[j], ends[j])`` of rows of ``state``.
 
         Ranges may overlap, be disjoint, leave rows out, or be empty: an empty range gives the neutral state.
         """
@@ -59,7 +59,7 @@ class Synopsis(Protocol):
     def finish(
         self, function: str, parameters: tuple[Any, ...], state: State, result_type: pa.DataType | None
     ) -> tuple[pa.Array, pa.Array | None]:
-        """The function's value a state row, cast to ``result_type`` when given (Spark's result type), and its error.
+        """The function's value per state row, cast to ``result_type`` when given (Spark's result type), and its error.
 
         The error is the half-width of an interval around the value (float64, NULL where the value is exact), or None
         where the synopsis is always exact.

@@ -12,7 +12,7 @@ A cell is in buckets exactly when its rows have more than ``cap`` values: a part
 itself. So the form, like the buckets, is a function of the rows, and merges are order-free. Without a cap (DISTINCT)
 nothing is ever put into buckets. Taking a part out of a whole in buckets leaves buckets, exact in their counts.
 
-Cost: some hundred nanoseconds a row (a sort); a merge is linear in entries times the logarithm of the cells merged.
+Cost: some hundred nanoseconds per row (a sort); a merge is linear in entries times the logarithm of the cells merged.
 Oracle: ``tests/oracles/aggregates.py``.
 """
 
@@ -182,7 +182,7 @@ def _percentiles(
 ) -> tuple[pa.Array, pa.Array]:
     """The smallest value whose cumulative count reaches ``ceil(share * n)``, and its error.
 
-    Several shares give a list a cell, and the greatest of their errors.
+    Several shares give one list per cell, and the greatest of their errors.
     """
     kind = state["exact"].type.value_type
     wanted = np.atleast_1d(np.asarray(shares, np.float64))

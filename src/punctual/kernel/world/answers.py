@@ -10,12 +10,12 @@ Oracle: tests/oracles/worlds.py. References: tests/papers/chen/topk.toml.
 
 from __future__ import annotations
 
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.quantities import checked_weights
+from punctual.kernel.world.input.quantities import checked_weights
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import Column
+from punctual.kernel.world.input.wanted import Wanted, checked
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import Column
 from punctual.kernel.world.together import from_ranks
-from punctual.kernel.world.wanted import Wanted, checked
 
 
 def pk_topk(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:

@@ -15,7 +15,7 @@ from math import log
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.rows import F64, I64
+from punctual.kernel.world.input.rows import F64, I64
 
 SURE = 0.995
 BITS = 46

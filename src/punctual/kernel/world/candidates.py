@@ -34,11 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.input import ranked
+from punctual.kernel.world.input.quantities import checked_k
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, Column
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, add_up, blocks_for, ones, times
-from punctual.kernel.world.quantities import checked_k
 from punctual.kernel.world.rank_walk import EPS, checked_eps, reach
-from punctual.kernel.world.rows import F64, I64, Column
 
 
 def candidates(
@@ -49,7 +49,7 @@ def candidates(
     Parameters
     ----------
     score, prob, rule
-        As for :func:`punctual.kernel.world.input.ranked`.
+        As for :func:`punctual.kernel.world.input.rank_order.ranked`.
     k : int
         The largest k, or number of weights, of all queries.
     eps : float

@@ -14,7 +14,7 @@ numbers. O(n) after sorting. No row may be left out, however bad: it counts in t
 Geometric weights
 -----------------
 With weight alpha^j for rank j a row is worth ``alpha p_i`` times its polynomial (see ``rank_walk``) at alpha: a product
-of numbers between alpha and 1, one a rule, of which one changes at each row. The product over all rules, i's own
+of numbers between alpha and 1, one per rule, of which one changes at each row. The product over all rules, i's own
 included, bounds the worth of i and all later rows and never grows, so the walk ends when it is below 1e-18.
 """
 
@@ -23,11 +23,11 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.quantities import checked_alpha, checked_k
+from punctual.kernel.world.input.quantities import checked_alpha, checked_k
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, Column, UncertainRows
 from punctual.kernel.world.rank_walk import EPS
 from punctual.kernel.world.ranked import Ranked, best
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows
 
 
 def expected_ranks(score: Column, prob: Column, rule: Column | None = None, *, k: int) -> Ranked:

@@ -28,10 +28,10 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.quantities import checked_k
+from punctual.kernel.world.input.quantities import checked_k
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, I64, Column, UncertainRows
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows
 
 TIED_ENDS = 64
 CLOSE = 1e-12

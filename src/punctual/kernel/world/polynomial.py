@@ -34,7 +34,7 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.rows import F64, I64
+from punctual.kernel.world.input.rows import F64, I64
 
 BLOCK = 16
 AT_ONCE = 8

@@ -46,16 +46,18 @@ from math import log
 import numpy as np
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input.quantities import number
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows, WorldError
 from punctual.kernel.world.polynomial import AT_ONCE, BLOCK, U, add_up, ones, times, times_some
-from punctual.kernel.world.quantities import number
-from punctual.kernel.world.rows import F64, I64, UncertainRows, WorldError
 from punctual.kernel.world.walk_input import (
     CHOICE,
     SUM,
     WEIGHTED,
     Readings,
     compare,
+    enter_node,
     first,
+    keep,
     shift_weights,
     weigh,
     write,
@@ -145,14 +147,14 @@ def stretches(prob: F64, rule: I64, rules: int) -> tuple[F64, I64, F64, I64]:
 
 @compiled
 def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, readings: Readings) -> None:
-    asked, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
+    # In line what is done for every row: to call somebody with all of these arrays takes longer.
+    records, numbers, rows, values, key, best_value, best_row, table, ends, eps = readings
     over, blocks, ranks, whole = 0, ends.size, ends.size * BLOCK, best_row.size + table.size > 0
     levels = depth + 1 + (STEPS + 1 if whole else 0)
     polys, sides = ones(levels + 1, blocks)  # the root's first, a spare one last
     few, few_sides = ones(STEPS + 1, 1)
-    node = np.full(depth + STEPS + 1, -1)
-    sums, factors = np.zeros(ranks + FEW + 1), np.zeros((FEW << depth) // 2 + AT_ONCE)
-    shifted = np.zeros((asked.size, FEW + 1))
+    node, sums, shifted = np.full(depth + STEPS + 1, -1), np.zeros(ranks + FEW + 1), np.zeros((records.size, FEW + 1))
+    factors, besides = np.zeros((FEW << depth) // 2 + AT_ONCE), _besides(prob.size, mass, end, prior, before)
     for start in range(0, prob.size, FEW):
         for level in range(1, depth + 1):
             number = start >> (FEW_BITS + depth - level)
@@ -161,73 +163,68 @@ def _walk(prob: F64, mass: F64, end: I64, prior: F64, before: I64, depth: int, r
                 count = _factors(mass, end, prior, before, number, FEW_BITS + depth - level, factors)
                 times(polys, sides, level - 1, factors, count, levels, level)
         add_up(polys, sides, depth, sums)
-        for one in range(asked.size):
-            asked[one]["known"] = 0
+        least = enter_node(records)
         for i in range(start, min(start + FEW, prob.size)):
-            # In line, as all that follows: to call somebody with all of these arrays takes longer.
-            p, wanted = prob[i], whole or i == start
-            for one in range(asked.size):
-                if wanted:
-                    break
-                wanted = p * asked[one]["size"] > asked[one]["needed"]
-                if asked[one]["kind"] == CHOICE:  # all further ones need more
-                    break
-            if not wanted:
+            p = prob[i]
+            if not (p > least or whole or i == start):
                 continue
             for step in range(1, STEPS + 1):
                 number = i >> (FEW_BITS - step)
                 if node[depth + step] != number:
                     node[depth + step] = number
                     count = _factors(mass, end, prior, before, number, FEW_BITS - step, factors)
-                    if asked.size or i == start:
+                    if records.size or i == start:
                         times_some(few, few_sides, step - 1, factors, 0, count, step)
                     if whole:
                         times(polys, sides, depth + step - 1, factors, count, levels, depth + step)
-            # Of the two rows that are left the other one may have a factor.
-            beside = 0.0
-            if i & 1:
-                if end[i - 1] > i:
-                    beside = mass[i - 1]
-            elif i + 1 < before.size and before[i + 1] < i:
-                beside = prior[i + 1]
+            beside = besides[i]
             if i == start:
-                while over < blocks:
-                    if i < ends[over] and first(few, beside, sums, ranks - (over + 1) * BLOCK) > eps:
-                        break
-                    over += 1
+                over = _over(over, i, few, beside, sums, ends, eps)
                 if over == blocks:
                     return
-            for one in range(asked.size):
-                k, kind, needed = asked[one]["k"], asked[one]["kind"], asked[one]["needed"]
-                if p * asked[one]["size"] <= needed:
-                    if kind == CHOICE:
+            for one in range(records.size):
+                k, kind, needed = records[one]["k"], records[one]["kind"], records[one]["needed"]
+                if p * records[one]["size"] <= needed:
+                    if kind == CHOICE:  # all further ones need more
                         break
-                    continue
-                if k <= over * BLOCK:
-                    continue
-                if kind == WEIGHTED:
-                    if not asked[one]["known"]:
-                        shift_weights(polys, sides, depth, asked, one, numbers, shifted)
-                    weigh(i, p, few, beside, asked, one, numbers, shifted, rows, values)
-                    continue
-                fewer = first(few, beside, sums, ranks - k)
-                if fewer <= eps:
-                    continue
-                if kind == SUM:
-                    values[asked[one]["at"] + key[i]] += p * fewer
-                elif p * fewer > needed:
-                    at = asked[one]["at"] + asked[one]["count"]
-                    rows[at], values[at] = i, p * fewer
-                    asked[one]["count"] += 1
+                elif k > over * BLOCK and kind == WEIGHTED:
+                    if not records[one]["known"]:
+                        shift_weights(polys, sides, depth, records, one, numbers, shifted)
+                    weigh(i, p, few, beside, records, one, numbers, shifted, rows, values)
+                elif k > over * BLOCK:
+                    fewer = first(few, beside, sums, ranks - k)
+                    if fewer > eps and kind == SUM:
+                        values[records[one]["at"] + key[i]] += p * fewer
+                    elif fewer > eps and p * fewer > needed:
+                        keep(i, p * fewer, records, one, rows, values)
             if whole:
                 factors[0] = beside
                 times(polys, sides, levels - 2, factors, 1, levels, levels - 1)
-                here = max(sides[levels - 1, 0], (over + 1) * BLOCK)
-                here_on = polys[levels - 1, here : max(here, sides[levels - 1, 1])]
+                low, high = max(sides[levels - 1, 0], (over + 1) * BLOCK), sides[levels - 1, 1]
                 if best_row.size:
-                    compare(i, p, here_on, best_value[here - BLOCK :], best_row[here - BLOCK :])
+                    compare(i, p, polys, levels - 1, low, high, best_value, best_row)
                 if table.size:
-                    write(p, here_on, table[i, here - BLOCK :])
+                    write(i, p, polys, levels - 1, low, high, table)
+
+
+@compiled
+def _besides(many: int, mass: F64, end: I64, prior: F64, before: I64) -> F64:
+    """For each of so many rows the mass of the factor that the other one of the last two on its path has there."""
+    masses = np.zeros(many + 1)
+    for left in range(0, min(many, mass.size - 1), 2):
+        masses[left] = prior[left + 1] if before[left + 1] < left else 0.0
+        masses[left + 1] = mass[left] if end[left] > left + 1 else 0.0
+    return masses
+
+
+@compiled
+def _over(over: int, row: int, few: F64, beside: float, sums: F64, ends: I64, eps: float) -> int:
+    """How many blocks of ranks are over at a row; so many were over before it."""
+    while over < ends.size:
+        if row < ends[over] and first(few, beside, sums, (ends.size - over - 1) * BLOCK) > eps:
+            break
+        over += 1
+    return over
 
 
 @compiled

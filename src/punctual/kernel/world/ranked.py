@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.world.rows import F64, I64, UncertainRows
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 
 COMPARED_BITS = 40
 SPARE_BITS = 53 - COMPARED_BITS

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.quantities import checked_k
+from punctual.kernel.world.input.quantities import checked_k
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import F64, Column, UncertainRows, WorldError
 from punctual.kernel.world.rank_walk import EPS, reach
 from punctual.kernel.world.requests import Request, walk_for
-from punctual.kernel.world.rows import F64, Column, UncertainRows, WorldError
 
 MOST_NUMBERS = 1 << 28
 """Of a table, which is 2 GiB."""
@@ -26,7 +26,7 @@ def topk_probabilities(score: Column, prob: Column, rule: Column | None = None, 
     Parameters
     ----------
     score, prob, rule
-        As for :func:`punctual.kernel.world.input.ranked`.
+        As for :func:`punctual.kernel.world.input.rank_order.ranked`.
     k : int
         At least 1.
 
@@ -90,7 +90,7 @@ class RankTable:
 
     @classmethod
     def of(cls, score: Column, prob: Column, rule: Column | None = None, *, k: int) -> RankTable:
-        """One pass over rows as for :func:`punctual.kernel.world.input.ranked`."""
+        """One pass over rows as for :func:`punctual.kernel.world.input.rank_order.ranked`."""
         rows, k = ranked(score, prob, rule).possible(), checked_k(k)
         seen = int(reach(rows.prob, np.array([min(k, max(1, rows.prob.size))]), EPS)[0])
         _check_size(seen, k)

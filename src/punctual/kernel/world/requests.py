@@ -1,4 +1,4 @@
-"""Requests to one walk over uncertain rows, and what they are result.
+"""Requests to one walk over uncertain rows, and what it finds for them.
 
 Each request is one reading (:mod:`punctual.kernel.world.walk_input`); equal ones are read once. A k above the number of
 rows means all of them.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from punctual.kernel.world.bounds import kth_largest_at_least
+from punctual.kernel.world.input.rows import F64, I64, UncertainRows
 from punctual.kernel.world.polynomial import BLOCK, blocks_for
 from punctual.kernel.world.rank_walk import EPS, FEW, reach, walk
-from punctual.kernel.world.rows import F64, I64, UncertainRows
-from punctual.kernel.world.walk_input import ASKED, CHOICE, SUM, WEIGHTED, Readings
+from punctual.kernel.world.walk_input import CHOICE, READING, SUM, WEIGHTED, Readings
 
 NEARLY = 2.0**-36
 """Values are compared at 40 bits and neighbours may be equal (``ranked``): a row that is less by this share may be as
@@ -54,7 +56,7 @@ class WalkResult:
         start, count = self.kept[index]
         rows, values = self.readings.rows[start : start + count], self.readings.values[start : start + count]
         if request.weights:  # much of it was good enough only as long as little was known
-            still = np.abs(values) > self.readings.asked["needed"][index]
+            still = np.abs(values) > self.readings.records["needed"][index]
             rows, values = rows[still], values[still]
         return rows, values
 
@@ -89,31 +91,13 @@ def walk_for(
     ends = np.minimum(n, -(-reach(rows.prob, np.arange(1, blocks + 1) * BLOCK, eps) // FEW) * FEW)
     reached = int(ends.max(initial=0))
     known_keys = 0 if keys is None else int(keys.max(initial=-1)) + 1
-    asked = np.zeros(len(own), ASKED)
-    asked["k"] = [_ranks_of(one, n) for one in own]
-    asked["kind"] = [_kind(one) for one in own]
-    asked["size"] = [max(map(abs, one.weights), default=1.0) or 1.0 for one in own]
-    asked["keep"] = [_share_kept(one) for one in own]
-    asked["needed"] = [needed[one] for one in own]
-    weights = [_whole_blocks(one.weights[:n]) for one in own]
-    numbers = np.cumsum([0, *(min(one.best, n) if one.weights else 0 for one in own), *(one.size for one in weights)])
-    asked["heap"], asked["heap_end"] = numbers[: len(own)], numbers[1 : len(own) + 1]
-    asked["weights"], asked["weights_end"] = numbers[len(own) : -1], numbers[len(own) + 1 :]
-    # A row is kept only where its probability exceeds what is needed, and before its ranks are over.
-    enough = np.full(len(own), known_keys)
-    chosen = asked["kind"] != SUM
-    if chosen.any():
-        ascending = np.sort(rows.prob[:reached])
-        least = asked["needed"] / asked["size"] * (1.0 - NEARLY)
-        few = np.minimum(reached - np.searchsorted(ascending, least), ends[(asked["k"] - 1) // BLOCK])
-        enough = np.where(chosen, few, enough)
-    room = np.cumsum([0, *enough])
-    asked["at"] = room[:-1]
+    records, numbers = _records(own, needed, n)
+    room = _give_room(records, rows.prob[:reached], ends, known_keys)
     readings = Readings(
-        asked,
-        numbers=np.concatenate([np.zeros(numbers[len(own)]), *weights]),
-        rows=np.empty(room[-1] if any(not one.by_key for one in own) else 0, np.int64),
-        values=np.zeros(room[-1]),
+        records,
+        numbers,
+        rows=np.empty(room if any(not one.by_key for one in own) else 0, np.int64),
+        values=np.zeros(room),
         key=np.zeros(0, np.int64) if keys is None else keys,
         best_value=np.zeros(blocks * BLOCK if ranks else 0),
         best_row=np.zeros(blocks * BLOCK if ranks else 0, np.int64),
@@ -122,8 +106,41 @@ def walk_for(
         eps=eps,
     )
     walk(rows, readings)
-    kept = list(zip(asked["at"].tolist(), asked["count"].tolist()))
+    kept = list(zip(records["at"].tolist(), records["count"].tolist()))
     return WalkResult({one: index for index, one in enumerate(own)}, readings, kept, known_keys)
+
+
+def _records(own: Sequence[Request], needed: dict[Request, float], n: int) -> tuple[NDArray[np.void], F64]:
+    """A record for each request, without room for what it will keep; and the numbers that they use."""
+    heaps = [min(one.best, n) if one.weights else 0 for one in own]
+    weights = [_whole_blocks(one.weights[:n]) for one in own]
+    edges = [0, *accumulate([*heaps, *(one.size for one in weights)])]
+    records = np.zeros(len(own), READING)
+    for at, one in enumerate(own):
+        size = max(map(abs, one.weights), default=1.0) or 1.0
+        heap, heap_end = edges[at : at + 2]
+        start, stop = edges[len(own) + at : len(own) + at + 2]
+        nothing = (0, 0, 0)  # known, at, count
+        records[at] = (
+            _ranks_of(one, n), _kind(one), size, needed[one], _share_kept(one), heap, heap_end, start, stop, *nothing
+        )  # fmt: skip
+    return records, np.concatenate([np.zeros(edges[len(own)]), *weights])
+
+
+def _give_room(records: NDArray[np.void], prob: F64, ends: I64, keys: int) -> int:
+    """Say where each reading's values begin; how many there may be.
+
+    A row is kept only where its probability exceeds what is needed, and before its ranks are over.
+    """
+    enough = np.full(records.size, keys)
+    chosen = records["kind"] != SUM
+    if chosen.any():
+        least = records["needed"] / records["size"] * (1.0 - NEARLY)
+        few = np.minimum(prob.size - np.searchsorted(np.sort(prob), least), ends[(records["k"] - 1) // BLOCK])
+        enough = np.where(chosen, few, enough)
+    room = np.cumsum(enough)
+    records["at"] = room - enough
+    return int(enough.sum())
 
 
 def _needed(prob: F64, requests: Sequence[Request]) -> dict[Request, float]:

@@ -39,8 +39,8 @@ from __future__ import annotations
 import numpy as np
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input.rows import F64, I64
 from punctual.kernel.world.ranked import HAIR, Ranked, reaches
-from punctual.kernel.world.rows import F64, I64
 
 
 def near(ranking: Ranked, k: int, margin: float, *, ascending: bool = False) -> Ranked:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from punctual.kernel.world.columns import plain
-from punctual.kernel.world.input import ranked
-from punctual.kernel.world.labels import numbered
-from punctual.kernel.world.quantities import scores
+from punctual.kernel.world.input.columns import plain
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.quantities import scores
+from punctual.kernel.world.input.rank_order import ranked
+from punctual.kernel.world.input.rows import I64, Column, WorldError
+from punctual.kernel.world.input.wanted import EXCLUSIVE, Wanted, checked
 from punctual.kernel.world.ranked import Ranked
-from punctual.kernel.world.rows import I64, Column, WorldError
 from punctual.kernel.world.together import from_ranks
-from punctual.kernel.world.wanted import EXCLUSIVE, Wanted, checked
 
 
 def topk_streams(score: Column, prob: Column, key: Column, rule: Column | None = None, *, k: int) -> Ranked:

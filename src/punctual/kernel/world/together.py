@@ -23,15 +23,15 @@ import numpy as np
 
 from punctual.errors import InternalError
 from punctual.kernel.world.closed_forms import expected_ranks_of, prfe_of
-from punctual.kernel.world.labels import small_numbers
+from punctual.kernel.world.input.labels import small_numbers
+from punctual.kernel.world.input.quantities import probabilities
+from punctual.kernel.world.input.rows import F64, I64, Column, UncertainRows, WorldError, in_rank_order
+from punctual.kernel.world.input.wanted import ALIKE, EXCLUSIVE, OF_KEYS, READ_RANKS, Wanted, checked
 from punctual.kernel.world.likeliest import u_topk_of
-from punctual.kernel.world.quantities import probabilities
 from punctual.kernel.world.rank_walk import EPS, checked_eps
 from punctual.kernel.world.ranked import Ranked, largest_first, reaches, without_residue
 from punctual.kernel.world.requests import Request, WalkResult, walk_for
-from punctual.kernel.world.rows import F64, I64, Column, UncertainRows, WorldError, in_rank_order
 from punctual.kernel.world.steady import near
-from punctual.kernel.world.wanted import ALIKE, EXCLUSIVE, OF_KEYS, READ_RANKS, Wanted, checked
 
 
 def rank_together(

@@ -18,7 +18,7 @@ Invariant: what one reading gives has the same bits whatever else is read. Sums 
 not depend on k (``polynomial``), and a block of ranks ends by its own sums: where fewer than its last rank's better
 rows exist with a probability of at most ``eps``, or where Chernoff's bound says so, all its ranks are 0 from there on.
 
-Memory: what choices keep, little more than k rows each, at worst one entry a row; keys times sums.
+Memory: what choices keep, little more than k rows each, at worst one entry per row; keys times sums.
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
+from punctual.kernel.world.input.rows import F64, I64
 from punctual.kernel.world.polynomial import BLOCK, U
-from punctual.kernel.world.rows import F64, I64
 
 SUM, WEIGHTED, CHOICE = 0, 1, 2
 """Kinds of readings, in the order in which they are asked."""
 LAST = 3
 """Of the products of few factors, the one that a row is read from."""
+ROUNDING = 1e-15
+"""More, relatively, than two operations lose."""
 DISTINCT = 1e-12
 """By how much, relatively, a row must be likelier at a rank than a better one to take its place."""
 
 
-ASKED = np.dtype(
+READING = np.dtype(
     [
         ("k", np.int64),  # how many ranks
         ("kind", np.int64),
@@ -61,13 +63,13 @@ ASKED = np.dtype(
 class Readings(NamedTuple):
     """All that is read in one walk, with what it found so far.
 
-    ``asked`` has a record of type ``ASKED`` for each reading. ``rows`` and ``values`` belong to choices; the ``values``
+    ``records`` has one of type ``READING`` for each reading. ``rows`` and ``values`` belong to choices; the ``values``
     of a sum are those of keys, and ``key`` is that of each row. ``best_value`` and ``best_row`` have an entry for each
     rank, or none; ``table`` a row for each row, or none. ``ends`` says for each block of ranks from which row on it is
     surely over.
     """
 
-    asked: NDArray[np.void]
+    records: NDArray[np.void]
     numbers: F64
     rows: I64
     values: F64
@@ -77,6 +79,18 @@ class Readings(NamedTuple):
     table: F64
     ends: I64
     eps: float
+
+
+@compiled
+def enter_node(records: NDArray[np.void]) -> float:
+    """Forget what was shifted for another node; a row matters to nobody unless its probability is above this number."""
+    least, others = np.inf, True
+    for one in range(records.size):
+        records[one]["known"] = 0
+        if others:
+            least = min(least, records[one]["needed"] / records[one]["size"])
+        others = others and records[one]["kind"] != CHOICE  # all further ones need more
+    return least * (1.0 - ROUNDING) if least > 0.0 else least
 
 
 @compiled
@@ -99,11 +113,11 @@ def first(few: F64, beside: float, sums: F64, at: int) -> float:
 
 @compiled
 def shift_weights(
-    polys: F64, ends: I64, which: int, asked: NDArray[np.void], one: int, numbers: F64, shifted: F64
+    polys: F64, ends: I64, which: int, records: NDArray[np.void], one: int, numbers: F64, shifted: F64
 ) -> None:
     """The weighted sum of a node's polynomial, and of its products with x, x^2 and so on."""
-    asked[one]["known"] = 1
-    start, ranks = asked[one]["weights"], asked[one]["weights_end"] - asked[one]["weights"] - BLOCK
+    records[one]["known"] = 1
+    start, ranks = records[one]["weights"], records[one]["weights_end"] - records[one]["weights"] - BLOCK
     for d in range(BLOCK + 1):
         shifted[one, d] = 0.0
     for c in range(ends[which, 0] - BLOCK, min(ends[which, 1] - BLOCK, ranks)):
@@ -118,7 +132,7 @@ def weigh(
     p: float,
     few: F64,
     beside: float,
-    asked: NDArray[np.void],
+    records: NDArray[np.void],
     one: int,
     numbers: F64,
     shifted: F64,
@@ -131,14 +145,20 @@ def weigh(
         a += few[U(LAST), U(BLOCK + d)] * shifted[one, d]
         b += few[U(LAST), U(BLOCK + d)] * shifted[one, d + 1]
     value = p * (max(0.0, 1.0 - beside) * a + beside * b)
-    if abs(value) > asked[one]["needed"]:
-        at = asked[one]["at"] + asked[one]["count"]
-        rows[at], values[at] = row, value
-        asked[one]["count"] += 1
-        heap = numbers[asked[one]["heap"] : asked[one]["heap_end"]]
+    if abs(value) > records[one]["needed"]:
+        keep(row, value, records, one, rows, values)
+        heap = numbers[records[one]["heap"] : records[one]["heap_end"]]
         if abs(value) > heap[0]:
             _replace_least(heap, abs(value))
-            asked[one]["needed"] = heap[0] * asked[one]["keep"]
+            records[one]["needed"] = heap[0] * records[one]["keep"]
+
+
+@compiled
+def keep(row: int, value: float, records: NDArray[np.void], one: int, rows: I64, values: F64) -> None:
+    """Keep a row for a choice."""
+    at = records[one]["at"] + records[one]["count"]
+    rows[at], values[at] = row, value
+    records[one]["count"] += 1
 
 
 @compiled
@@ -156,17 +176,18 @@ def _replace_least(heap: F64, value: float) -> None:
 
 
 @compiled
-def compare(row: int, p: float, ranks: F64, best_value: F64, best_row: I64) -> None:
+def compare(row: int, p: float, polys: F64, which: int, low: int, high: int, best_value: F64, best_row: I64) -> None:
     """Is the row likelier at these ranks than those before? The first of nearly equal ones stays."""
-    for c in range(ranks.size):
-        value = p * min(1.0, ranks[c])
-        better = value > best_value[c] * (1.0 + DISTINCT)
-        best_value[c] = value if better else best_value[c]
-        best_row[c] = row if better else best_row[c]
+    for c in range(low, high):
+        rank = U(c - BLOCK)
+        value = p * min(1.0, polys[U(which), U(c)])
+        better = value > best_value[rank] * (1.0 + DISTINCT)
+        best_value[rank] = value if better else best_value[rank]
+        best_row[rank] = row if better else best_row[rank]
 
 
 @compiled
-def write(p: float, ranks: F64, out: F64) -> None:
-    """The probability of ranks."""
-    for c in range(ranks.size):
-        out[c] = p * min(1.0, ranks[c])
+def write(row: int, p: float, polys: F64, which: int, low: int, high: int, table: F64) -> None:
+    """The probability of these ranks."""
+    for c in range(low, high):
+        table[U(row), U(c - BLOCK)] = p * min(1.0, polys[U(which), U(c)])

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from punctual.errors import BindError
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Order, Output
-from punctual.sql.bind_answer import AnswerBinder, output_name
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
-from punctual.sql.function_names import is_aggregate
-from punctual.sql.pieces import Pieces, render
+from punctual.sql.expressions.bind_answer import AnswerBinder, output_name
+from punctual.sql.expressions.function_names import is_aggregate
+from punctual.sql.expressions.pieces import Pieces, render
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.select import OrderSyntax, SelectSyntax
 

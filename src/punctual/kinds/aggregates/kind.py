@@ -1,4 +1,4 @@
-"""Aggregates over the rows of windows, one row an answer for each group."""
+"""Aggregates over the rows of windows, one row per answer and group."""
 
 from __future__ import annotations
 

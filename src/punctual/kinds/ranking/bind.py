@@ -17,13 +17,13 @@ from punctual.plan.query import Output
 from punctual.plan.ranking import Ranking
 from punctual.plan.relation import Stream
 from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, column_or_null, common_columns, key_of
-from punctual.sql.bind_answer import output_name
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.bind_row import row_expression
 from punctual.sql.bind_rows import bind_rows, check_rows
 from punctual.sql.body_binder import BoundBody
+from punctual.sql.expressions.bind_answer import output_name
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.clauses import StableClause
 from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.parse_query import missing_k

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from punctual.clock import SECOND, Micros, iso
 from punctual.kernel.panes.panes import Answered
-from punctual.kernel.world.labels import numbered
-from punctual.kernel.world.rows import SLACK
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.rows import SLACK
 from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten, RowLetter
 from punctual.kinds.ranking.row_texts import row_text
@@ -65,12 +65,12 @@ class BrokenRules(KindMemory):
         self._seen[query.name] = int(instants[-1])
         if not len(answered.instant):
             return
-        told = _Reports(query.body, [streams[name.lower()] for name in query.streams], answered.values[0])
+        reports = _Reports(query.body, [streams[name.lower()] for name in query.streams], answered.values[0])
         former = np.concatenate([[before], instants[:-1]])[answered.instant]
-        for window in told.rows(former):
+        for window in reports.rows(former):
             for letter, times in Counter(window).items():
                 self._add(letter, times)
-        for letter in told.unseen(instants[answered.instant]):
+        for letter in reports.unseen(instants[answered.instant]):
             self._add(letter, 1)
 
     def _add(self, letter: RowLetter, times: int) -> None:

@@ -1,6 +1,6 @@
 """CSV: columns found by the names in each file's header, values read as text and cast.
 
-Headers are read on the driver (a few hundred bytes a file) and files whose declared columns stand at the same places
+Headers are read on the driver (a few hundred bytes per file) and files whose declared columns stand at the same places
 share one plan. Spark reads every field as text, without pruning, so that a record with too few or too many fields is
 seen; the cast to the declared type is ours, so a value that does not fit is a malformed row with a reason, never a
 silent NULL. An empty field is NULL.

@@ -1,4 +1,4 @@
-"""JSON: one object a line, every declared column parsed with its type.
+"""JSON: one object per line, every declared column parsed with its type.
 
 A record that is not one JSON object, or one of whose fields does not have its type, is malformed and keeps its text.
 Whether a record is malformed must not depend on which columns the standing queries read.

@@ -93,7 +93,7 @@ def joined_lists(lengths: NDArray[np.int64], texts: pa.Array, separator: str) ->
 
 
 def object_texts(keys: Sequence[str | pa.Array], values: Sequence[pa.Array]) -> pa.Array:
-    """Objects with these keys (already JSON, one or one a row) and values."""
+    """Objects with these keys (already JSON, one or one per row) and values."""
     parts: list[str | pa.Array] = []
     for key, value in zip(keys, values):
         parts += ["," if parts else "{", key, ":", fragments(value)]

@@ -1,4 +1,4 @@
-"""Answers as JSON lines: ``<out>/<query>.jsonl``, one answer a line (docs/language.md, "Answers").
+"""Answers as JSON lines: ``<out>/<query>.jsonl``, one answer per line (docs/language.md, "Answers").
 
 Lines of all blocks of one shape are made at once, column by column (``json_text``), then cut into one piece a
 file; a file gets one write a record of the log. At most ``open_files`` files are open at a time.

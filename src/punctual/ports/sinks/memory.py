@@ -67,7 +67,7 @@ class MemorySink:
         return list(self._blocks.get(query, ()))
 
     def frame(self, query: str) -> pa.Table | None:
-        """Result rows of a query, one a row: at, from, its columns, the other fields of the answer.
+        """Every result row of a query: at, from, its columns, the other fields of the answer.
 
         Answers without result rows have no row here. A field whose name is also a column's is called
         ``answer_<name>``. None while there is no answer. Blocks of an earlier query of this name with

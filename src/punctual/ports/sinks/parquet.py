@@ -1,4 +1,4 @@
-"""Answers as Parquet: ``<out>/<query>/<position>.parquet``, one row an answer, result rows as a list of structs.
+"""Answers as Parquet: ``<out>/<query>/<position>.parquet``, one row per answer, result rows as a list of structs.
 
 Small blocks are gathered in memory and written at a checkpoint, or earlier when they grow. A file is named by the
 position of the last record in it and put in place whole, so writing it again replaces it. A checkpoint is the length

@@ -117,7 +117,7 @@ class InWorker:
 
 @cache
 def _keep_what_is_loaded() -> None:
-    """Take the kernels and libraries, loaded by now, out of the reach of the garbage collector; once a process.
+    """Take the kernels and libraries, loaded by now, out of the reach of the garbage collector; once per process.
 
     Spark's daemon collects garbage after every task, and looking through all of them takes longer than a small task.
     """

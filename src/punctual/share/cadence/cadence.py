@@ -37,7 +37,7 @@ class Cadence:
     method : Method
     cycle : int or None
         Its length in units; None where it is too long to write down.
-    schedule : Listed or WhenDue
+    schedule : ExecutionList or WhenDue
         What the executions are made from.
     cost_per_unit : Fraction
         Exact, or where ``cost_is_exact`` is not set what it costs at most: so many different bounds are due together in
@@ -50,7 +50,7 @@ class Cadence:
 
     method: Method
     cycle: int | None
-    schedule: Listed | WhenDue
+    schedule: ExecutionList | WhenDue
     cost_per_unit: Fraction
     lower_bound: Fraction
     answers: tuple[tuple[int, ...], ...]
@@ -63,7 +63,7 @@ class Cadence:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ExecutionList:
     """One execution after the other: groups at times."""
 
     times: tuple[int, ...]

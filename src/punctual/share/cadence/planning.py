@@ -29,7 +29,7 @@ from typing import get_args
 import numpy as np
 
 from punctual.errors import PlanError
-from punctual.share.cadence.cadence import Cadence, Listed, Method, when_due
+from punctual.share.cadence.cadence import Cadence, ExecutionList, Method, when_due
 from punctual.share.cadence.cheapest_cycle import cheapest_cycle
 from punctual.share.cadence.dearest_due import Multiples, Rate, rate_of_dearest_due
 from punctual.share.cadence.effort import Effort, OutOfSteps
@@ -46,7 +46,7 @@ def plan(groups: Sequence[Group], method: Method, total: Effort | None = None) -
     Parameters
     ----------
     groups : sequence of Group
-        One a query, or one a set of queries with the same bound; executions name them by their place.
+        One per query, or one per set of queries with the same bound; executions name them by their place.
     method : Method
     total : Effort, optional
         The steps that it takes are counted there too.
@@ -132,7 +132,7 @@ def _exact(groups: Sequence[Group], stairs: Sequence[Block], least: Fraction, ef
             hint="SET cadence = greedy",
         ) from None
     runs = np.array([block.index for block in stairs])[best.levels]
-    executions = Listed(tuple(best.times.tolist()), tuple(runs.tolist()))
+    executions = ExecutionList(tuple(best.times.tolist()), tuple(runs.tolist()))
     answers = _not_dearer(groups, {block.index for block in stairs})
     return Cadence("exact", best.length, executions, best.rate, least, answers)
 

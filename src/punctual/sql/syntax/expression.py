@@ -2,7 +2,7 @@
 
 Model
 -----
-An :class:`ExpressionSyntax` is a run of tokens. sqlglot's Spark parser judges its syntax and says which names are
+An :class:`ExpressionSyntax` is a run of tokens. sqlglot's Spark parser checks its syntax and says which names are
 columns (and not fields, lambda variables, types or units); calls and their arguments are read off the tokens. Nothing
 is ever *generated* by sqlglot: it would turn ``to_char(x, '99')`` into a cast and ``log2(x)`` into ``LOG(2, x)``.
 Rewriting an expression means replacing tokens (see ``pieces.py``), so that Spark gets the user's own functions.
@@ -106,7 +106,7 @@ class ExpressionSyntax:
 
 
 def parse_expression(source: str, tokens: tuple[Token, ...]) -> ExpressionSyntax:
-    """Judge the syntax of some tokens, and find their columns and calls.
+    """Check the syntax of some tokens, and find their columns and calls.
 
     Raises
     ------

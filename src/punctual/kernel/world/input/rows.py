@@ -9,9 +9,8 @@ higher first, equal scores by position in the input.
 
 A row whose score is NaN or None has no rank: it is as if it were not there, for its rule too.
 
-Invariants: rows are in rank order (:mod:`punctual.kernel.world.input` brings them there); ``rule`` is -1 or a number
-that at least two rows have; no mass exceeds ``1 + SLACK``. Sorting is the dearest step: a million rows take a quarter
-of a second.
+Invariants: rows are in rank order (``rank_order`` brings them there); ``rule`` is -1 or a number that at least two rows
+have; no mass exceeds ``1 + SLACK``. Sorting is the dearest step: a million rows take a quarter of a second.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from punctual.errors import PunctualError
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 Column = Iterable[Any]
-"""One value a row, in any container that has an order."""
+"""One value per row, in any container that has an order."""
 SLACK = 1e-9
 """How far above 1 a mass may be, since probabilities are rounded; the rest of such a rule exists with probability 0."""
 

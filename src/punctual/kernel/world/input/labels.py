@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.world.columns import UNCONVERTED, plain, shown
-from punctual.kernel.world.rows import I64, Column, WorldError
+from punctual.kernel.world.input.columns import UNCONVERTED, plain, shown
+from punctual.kernel.world.input.rows import I64, Column, WorldError
 
 CODE = "world.bad-label"
 SPARSE = 16

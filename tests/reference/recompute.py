@@ -171,9 +171,9 @@ class Reference:
         plain = ", ".join(f'CAST("{c.name}" AS {_sql_type(c.type)}) AS "{c.name}"' for c in declared)
         empty = pa.table({c.name: pa.nulls(0, arrow_type(c.type)) for c in declared})
         self._duck.register("_empty", empty)
-        judged = f'SELECT *, epoch_us("{stream.event_time}") AS _t FROM (SELECT *{derived} FROM (SELECT {plain} FROM '
-        self._duck.execute(f"CREATE TEMP TABLE {stream.name} AS SELECT *, 0::INT AS _batch FROM ({judged}_empty)))")
-        self._texts[stream.name] = f"{judged}_batch))"
+        rows_of = f'SELECT *, epoch_us("{stream.event_time}") AS _t FROM (SELECT *{derived} FROM (SELECT {plain} FROM '
+        self._duck.execute(f"CREATE TEMP TABLE {stream.name} AS SELECT *, 0::INT AS _batch FROM ({rows_of}_empty)))")
+        self._texts[stream.name] = f"{rows_of}_batch))"
 
     def _take(self, state: StreamState, rows: Sequence[dict[str, Any]]) -> None:
         state.batch += 1

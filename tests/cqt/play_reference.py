@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cqt.case import Case
 from tests.cqt.cells import duration
 from tests.cqt.play import DATA, DAY_US, NOW_US, Advance, End, Feed, Play, Restart, Statement, Target, Tick
-from tests.reference.judge import FOREVER, Answer, Planned, Reference
+from tests.reference.recompute import FOREVER, Answer, Planned, Reference
 
 
 class ReferenceTarget:

@@ -1,4 +1,4 @@
-"""What ``check`` lets through runs, and what cannot run is refused there, at its place: judged by Spark's analyzer."""
+"""What ``check`` lets through runs, and what cannot run is refused there, at its place: checked by Spark's analyzer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.explain.look import look_at
 from punctual.plan.functions import canonical
-from punctual.sql.function_names import GENERATORS, GROUPING, OTHER_AGGREGATES
+from punctual.sql.expressions.function_names import GENERATORS, GROUPING, OTHER_AGGREGATES
 from tests.spark.command import lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -78,7 +78,7 @@ def test_what_cannot_run_is_refused_at_its_place(tmp_path: Path) -> None:
     queries = [f"CREATE QUERY q{n} AS {body} PERIOD 5 SECONDS;" for n, (body, _c, _u) in enumerate(REFUSED)]
     text = "\n".join([STREAM, *queries])
     with pytest.raises(ProgramErrors) as refused:
-        look_at(text, str(tmp_path), {}, judge=True)
+        look_at(text, str(tmp_path), {}, types=True)
     told: dict[int, tuple[str, str]] = {}
     for error in refused.value.errors:
         assert error.span is not None, error.fact

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from punctual.kernel.world.columns import shown
-from punctual.kernel.world.quantities import checked_alpha, checked_k, checked_threshold, checked_weights, number
-from punctual.kernel.world.rows import WorldError
+from punctual.kernel.world.input.columns import shown
+from punctual.kernel.world.input.quantities import checked_alpha, checked_k, checked_threshold, checked_weights, number
+from punctual.kernel.world.input.rows import WorldError
 
 EXCLUSIVE, ALIKE = "STREAMS_EXCLUSIVE", "STREAMS_ALIKE"
 OF_KEYS = ("STREAMS", EXCLUSIVE, ALIKE)

@@ -8,7 +8,7 @@ from typing import Literal
 from punctual.errors import BindError, Span
 from punctual.own_names import joined_column
 from punctual.plan.relation import Column, find_column
-from punctual.sql.pieces import Piece
+from punctual.sql.expressions.pieces import Piece
 from punctual.sql.problems import suggest
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
 

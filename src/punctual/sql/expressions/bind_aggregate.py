@@ -9,11 +9,11 @@ from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import Expression
 from punctual.plan.functions import FUNCTIONS, canonical
 from punctual.plan.rows import Constant, Predicate
-from punctual.sql.bind_predicate import bind_filter
-from punctual.sql.bind_row import row_expression
-from punctual.sql.function_names import refuse_aggregate
+from punctual.sql.expressions.bind_predicate import bind_filter
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.function_names import refuse_aggregate
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems, not_yet
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import Call, ExpressionSyntax, split_commas
 from punctual.sql.syntax.tokens import Token
 

@@ -7,7 +7,7 @@ name of the instant; names become row columns or, by the rules of the clause, wh
 equals a grouping expression becomes the name of that key. A column that is left is neither grouped nor aggregated.
 
 A grouping expression of several tokens counts as found only where it is an operand: ``lane + 1`` is inside
-``lane + 1 * 2`` as text, not as meaning. The judge is sqlglot: brackets around the find must not change the tree.
+``lane + 1 * 2`` as text, not as meaning. sqlglot decides: brackets around the find must not change the tree.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from punctual.errors import BindError, Span
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import INSTANT, aggregate_name, key_name
 from punctual.plan.rows import Predicate
-from punctual.sql.bind_aggregate import bind_aggregate
-from punctual.sql.bind_row import column_names
-from punctual.sql.function_names import is_aggregate, refuse_calls
-from punctual.sql.pieces import Piece, Pieces, bracketed, render, to_pieces
+from punctual.sql.expressions.bind_aggregate import bind_aggregate
+from punctual.sql.expressions.bind_row import column_names
+from punctual.sql.expressions.function_names import is_aggregate, refuse_calls
+from punctual.sql.expressions.pieces import Piece, Pieces, bracketed, render, to_pieces
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, same_but_for_brackets
 from punctual.sql.syntax.select import ItemSyntax
 

@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from punctual.plan.expression import Expression, column_of, compose, truth
 from punctual.plan.rows import Comparison, Constant, Operator, Predicate
-from punctual.sql.bind_row import row_expression
+from punctual.sql.expressions.bind_row import row_expression
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ExpressionSyntax, matching
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -77,7 +77,7 @@ def _split(
 
 
 def kernel_comparisons(part: ExpressionSyntax, scope: Scope) -> list[Comparison] | None:
-    """The comparisons that a conjunct is, or None where Spark must judge it."""
+    """The comparisons that a conjunct is, or None where Spark must evaluate it."""
     tree = part.tree
     sides: list[tuple[Operator, list[exp.Expression]]]
     if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):

@@ -1,4 +1,4 @@
-"""Columns as callers give them: one value a row, in any container, brought to one of three forms.
+"""Columns as callers give them: one value per row, in any container, brought to one of three forms.
 
 A column is a list or any other iterable in an order, a NumPy array (masked or not), a pandas column or an Arrow one. It
 becomes an Arrow array where the container knows missing values besides its type, a NumPy array where it does not, and
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.world.rows import WorldError
+from punctual.kernel.world.input.rows import WorldError
 
 SHOWN = 60
 """Characters of a value in a message."""
@@ -33,13 +33,13 @@ def plain(values: Any, code: str, name: str) -> Any:
         return _decoded(values)
     dimensions = getattr(values, "ndim", 1)
     if dimensions != 1:
-        raise WorldError(code, f"{name} have {dimensions} dimensions; they have one", hint="give one value a row")
+        raise WorldError(code, f"{name} have {dimensions} dimensions; they have one", hint="give one value per row")
     if isinstance(values, np.ma.MaskedArray):
         return _arrow(values.data, np.ma.getmaskarray(values)) or values.tolist()
     if isinstance(values, np.ndarray):
         return values
     if isinstance(values, str | bytes | bytearray | Mapping | Set) or not isinstance(values, Iterable):
-        raise WorldError(code, f"{name} are {shown(values)}, which is no column", hint="give a list, one value a row")
+        raise WorldError(code, f"{name} are {shown(values)}, which is no column", hint="give a list, one value per row")
     if isinstance(getattr(values, "dtype", None), np.dtype):  # a column of pandas that is one of NumPy
         return np.asarray(values)
     if hasattr(values, "dtype"):

@@ -14,20 +14,20 @@ from punctual.plan.expression import INSTANT, NULL, Expression, aggregate_name, 
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.sql_text import quoted
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import Judged, QueryTypes, TypeRequest
+from punctual.runtime.backend import QueryTypes, TypeReport, TypeRequest
 from tests.reference.duck import duck_text, types_of
 
 TIME = pa.timestamp("us", tz="UTC")
 TYPES: dict[tuple[TypeRequest, Stream | Table, tuple[Stream | Table, ...]], QueryTypes] = {}
-"""What was judged before: a program that is resumed at every step is judged again each time."""
+"""What was checked before: a program that is resumed at every step is checked again each time."""
 
 
-def judge(
+def typecheck(
     connection: duckdb.DuckDBPyConnection,
     relations: Sequence[Declared],
     requests: Sequence[TypeRequest],
     known: Sequence[Stream | Table],
-) -> Judged:
+) -> TypeReport:
     """The types of all requests; what is wrong is raised as DuckDB says it."""
     every = {r.name.lower(): r for r in (*known, *(d.relation for d in relations))}
     found = {}
@@ -39,7 +39,7 @@ def judge(
             known_types = _types(connection, request, stream, tables)
             TYPES[request, stream, tables] = known_types
         found[request.query.name] = known_types
-    return Judged(found, ())
+    return TypeReport(found, ())
 
 
 def _types(

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.world.columns import plain, shown
-from punctual.kernel.world.rows import F64, I64, Column, WorldError
+from punctual.kernel.world.input.columns import plain, shown
+from punctual.kernel.world.input.rows import F64, I64, Column, WorldError
 
 CODE = "world.bad-score"
 EXACT = 2.0**53
@@ -144,7 +144,7 @@ def _array(values: list[Any], code: str, names: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError):  # lists of several lengths
         return np.fromiter(values, object, len(values))
     if array.ndim != 1:
-        raise WorldError(code, f"{names} have {array.ndim} dimensions; they have one", hint="give one value a row")
+        raise WorldError(code, f"{names} have {array.ndim} dimensions; they have one", hint="give one value per row")
     return array
 
 

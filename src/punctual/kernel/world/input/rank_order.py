@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from punctual.kernel.world.labels import numbered
-from punctual.kernel.world.quantities import probabilities, scores
-from punctual.kernel.world.rows import Column, UncertainRows, WorldError, in_rank_order
+from punctual.kernel.world.input.labels import numbered
+from punctual.kernel.world.input.quantities import probabilities, scores
+from punctual.kernel.world.input.rows import Column, UncertainRows, WorldError, in_rank_order
 
 
 def ranked(score: Column, prob: Column, rule: Column | None = None) -> UncertainRows:

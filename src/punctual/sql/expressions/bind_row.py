@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from punctual.errors import BindError
 from punctual.plan.expression import Expression
-from punctual.sql.function_names import is_aggregate, refuse_calls
-from punctual.sql.pieces import Piece, Pieces, render, to_pieces
+from punctual.sql.expressions.function_names import is_aggregate, refuse_calls
+from punctual.sql.expressions.pieces import Piece, Pieces, render, to_pieces
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems, not_yet
-from punctual.sql.scope import Scope
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
 
 PLACES = {
