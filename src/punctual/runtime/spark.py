@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -33,6 +34,8 @@ class SparkBackend:
         self._shared = self.spark.sparkContext is former
         self._slots = self.spark.sparkContext.defaultParallelism
         self._views = TableViews()
+        self._tag = f"punctual-{uuid.uuid4().hex}"
+        self._tagged = threading.local()
 
     def typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
@@ -40,13 +43,16 @@ class SparkBackend:
         return typecheck(self.spark, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
+        self._tag_thread()
         return run_tick(self.spark, tick, self._slots, self._views)
 
     def shards(self, operator: AnswerShards) -> pa.Table:
+        self._tag_thread()
         numbers = self.spark.range(0, operator.shards, 1, min(operator.shards, self._slots))
         return numbers.mapInArrow(operator, OUTPUT_DDL).toArrow()
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
+        self._tag_thread()
         return evaluate(self.spark, questions)
 
     def table(self, table: Table) -> pa.Table:
@@ -74,6 +80,16 @@ class SparkBackend:
     def close(self) -> None:
         if not self._shared:
             session.stop(self.spark)
+            return
+        with suppress(Exception):  # a JVM that died runs no jobs
+            self.spark.sparkContext.cancelJobsWithTag(self._tag)
+
+    def _tag_thread(self) -> None:
+        """Jobs of this thread are ours, from now on: closing ends them. The engine's threads run nothing else."""
+        if not getattr(self._tagged, "done", False):
+            self.spark.sparkContext.addJobTag(self._tag)
+            self.spark.sparkContext.setInterruptOnCancel(True)
+            self._tagged.done = True
 
 
 @contextmanager
