@@ -19,6 +19,7 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
+from punctual.engine.answers.dataframe import to_pandas
 from punctual.engine.core import Core
 from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop
@@ -336,7 +337,7 @@ class Engine(Lifecycle):
             if block.query.lower() == name:
                 sink.write(position, [block])
         frame = sink.frame(self._catalog.queries[name].name)
-        return pd.DataFrame() if frame is None else frame.to_pandas()
+        return pd.DataFrame() if frame is None else to_pandas(frame)
 
     def status(self) -> dict[str, Any]:
         """How far it has come: what ``punctual status`` says, what waits to be read, and what is still to be answered.
