@@ -71,7 +71,12 @@ class BindError(PunctualError):
 
 
 class PlanError(PunctualError):
-    """A statement means something that cannot be planned."""
+    """A statement means something that cannot be planned.
+
+    Queries of several texts are planned together: ``query`` is the name of the one whose text has the place.
+    """
+
+    query: str | None = None
 
 
 class ConfigError(PunctualError):

@@ -179,6 +179,9 @@ def test_a_class_that_cannot_be_planned_is_said_at_its_place() -> None:
         look_at(text, ".", {"cadence": "exact"}, types=False)
     assert caught.value.code == "plan.cadence-too-fine"
     assert "CREATE QUERY q2" in caught.value.render()
+    span = caught.value.span
+    assert span is not None
+    assert text[span.start : span.end] == f"FREQUENCY {written(100_000_007)}"
 
 
 def test_what_cannot_be_counted_is_an_upper_bound_and_says_so() -> None:

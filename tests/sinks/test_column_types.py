@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from punctual.engine.answers.dataframe import to_pandas
 from punctual.ports import answers
 from punctual.ports.answers import AnswerBlock, CannotEncode, decode, encode
 from punctual.ports.sinks.jsonl import json_lines
@@ -108,6 +109,7 @@ def test_sinks_take_every_type(tmp_path: Path, name: str) -> None:
     assert frame is not None
     frame.validate(full=True)
     assert frame.column("o").type == COLUMNS[name][0]
+    assert len(repr(to_pandas(frame)["o"].tolist())) > 0
     written = pq.read_table(tmp_path / "q").column("rows").combine_chunks()
     expected = pa.concat_arrays([blocks[0].table.column("rows").combine_chunks()] * 2)
     assert written.equals(expected)

@@ -61,6 +61,24 @@ def test_spans_point_into_the_program() -> None:
     assert bound.text.startswith("CREATE QUERY q AS")
 
 
+@pytest.mark.parametrize(("keys", "selected", "found"), [
+    ("lane + 1", "lane + 1", "`k0`"),
+    ("lane + 1", "(lane + 1 + count(*))", "(`k0` + `a0`)"),
+    ("lane + 1", "2 * (lane + 1) - abs(lane + 1)", "2 * (`k0`) - abs(`k0`)"),
+    ("(lane + 1)", "lane + 1 + abs((lane + 1))", "`k0` + abs((`k0`))"),
+    ("(lane)", "abs(lane)", "abs(`k0`)"),
+    ("lane, lane + 1", "lane + 1 + lane + 1 * 2", "`k1` + `k0` + 1 * 2"),
+    ("lane, lane + 1, lane + 1 + big", "lane + 1 + big + (lane + 1) * lane", "`k2` + (`k1`) * `k0`"),
+    ("lane > 1, big", "NOT lane > 1 AND big BETWEEN 1 AND 2", "not `k0` and `k1` between 1 and 2"),
+    ("abs(lane)", "CASE WHEN abs(lane) > 1 THEN abs(lane) ELSE - abs(lane) END",
+     "case when `k0` > 1 then `k0` else - `k0` end"),
+    ("'day', ts", "date_trunc('day', ts)", "date_trunc('day', `k1`)"),
+])
+def test_grouping_expressions_are_found_where_they_are_operands(keys: str, selected: str, found: str) -> None:
+    bound = query(f"SELECT {selected} AS x {FROM} GROUP BY {keys} {PERIOD}")
+    assert sql(bound.outputs[0].expression) == found
+
+
 def test_equal_calls_are_one_aggregate() -> None:
     select = "SELECT sum(lane+1) a, SUM( s.LANE + 1 ) b, sum(lane + 1) + count(*) c, count(1) d"
     assert calls(f"{select} {FROM} {PERIOD}") == [("sum", "`lane` + 1"), ("count", None)]

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.sql.expressions.pieces import Piece, render, to_pieces
-from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, parse_expression, same_but_for_brackets
+from punctual.sql.expressions.shapes import Shapes
+from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax, parse_expression
 from punctual.sql.syntax.tokens import tokenize
 
 ROW = (
@@ -80,7 +81,9 @@ def test_what_names_a_field_keeps_its_case() -> None:
     ("a - b - c", "a - (b - c)", False), ("NOT a = b", "NOT (a = b)", True), ("a AND b OR c", "a AND (b OR c)", False),
 ])
 def test_brackets(one: str, other: str, same: bool) -> None:
-    assert same_but_for_brackets(one, other) is same
+    shapes, names = Shapes(), {"a": 0, "b": 1, "c": 2}
+    whole = [shapes.of(text, names, "abc")[-1] for text in (one, other)]
+    assert (whole[0] == whole[1]) is same
 
 
 @pytest.mark.spark

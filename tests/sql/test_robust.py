@@ -6,10 +6,12 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlglot.parsers.spark import SparkParser
 
 from punctual.errors import ProgramErrors, PunctualError
 from punctual.kinds.program import compile_program
@@ -131,9 +133,61 @@ def test_the_bound_of_work_is_one() -> None:
     "SELECT count(*) FROM speed [NOW] WHERE " + "NOT " * 3000 + "kmh > 1",
     "SELECT sum(" + "CASE WHEN kmh > 1 THEN " * 300 + "kmh" + " END" * 300 + ") FROM speed [NOW]",
     "SELECT count(*) FROM speed [NOW] QUALITY (" + ", ".join(f"{100 - i / 10}% => 1" for i in range(900)) + ")",
+    "SELECT " + " + ".join(["lane + 1 * 2", "(lane + 1)", "abs(lane)"] * 330) + " AS c, count(*) FROM speed [NOW] "
+    "GROUP BY lane + 1, abs(lane), lane",
+    "SELECT " + " + ".join(f"sum(kmh + {i})" for i in range(1000)) + " AS c FROM speed [NOW]",
+    "SELECT " + ", ".join(f"max(kmh + {i}) AS o{i}" for i in range(500)) + " FROM speed [NOW] ORDER BY "
+    + ", ".join(f"o{i}" for i in range(500)),
+    "SELECT " + ", ".join(f"lane + {i} AS k{i}" for i in range(500)) + " FROM speed [NOW] GROUP BY "
+    + ", ".join(f"lane + {i}" for i in range(500)),
+    "SELECT count(*) FROM speed [NOW] WHERE " + " AND ".join(f"kmh <> {i}" for i in range(2000)),
+    "SELECT count(*) FROM speed [NOW] WHERE " + " OR ".join(f"kmh <> {i}" for i in range(2000)),
+    "SELECT max(ts + " + " + ".join(f"INTERVAL {i} SECONDS" for i in range(1, 1000)) + ") FROM speed [NOW]",
+    "SELECT max(" + " + ".join(f"CAST(kmh + {i} AS INT)" for i in range(1000)) + ") FROM speed [NOW]",
+    "SELECT " + ", ".join(f"count(*) FILTER (WHERE kmh > {i}) AS o{i}" for i in range(500)) + " FROM speed [NOW]",
 ])
 def test_long_programs_take_bounded_work(query: str) -> None:
     compiles_or_points(f"CREATE QUERY q AS {query} PERIOD 1 MINUTE")
+
+
+@pytest.mark.parametrize("term", ["(lane + 1)", "lane + 1 * 2", "abs(lane + 1)", "sum(lane)"])
+def test_how_often_a_query_is_parsed_does_not_depend_on_the_length_of_its_terms(
+    term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By aggregates apart: their arguments are expressions of their own."""
+    parse, counts, parsed = SparkParser.parse_into, [], 0
+
+    def counted(self: SparkParser, *arguments: Any) -> Any:
+        nonlocal parsed
+        parsed += 1
+        return parse(self, *arguments)
+
+    monkeypatch.setattr(SparkParser, "parse_into", counted)
+    for terms in (10, 1000):
+        parsed = 0
+        compiles_or_points(
+            f"CREATE QUERY q AS SELECT {' + '.join([term] * terms)} AS c, max(kmh) FROM speed [NOW] "
+            "GROUP BY lane + 1, lane PERIOD 1 MINUTE"
+        )
+        counts.append(parsed - terms * term.startswith("sum"))
+    assert counts[0] == counts[1] < 10
+
+
+@pytest.mark.parametrize(("expression", "fact"), [
+    ("(" * 300 + "max(kmh)" + ")" * 300, "brackets are more than 100 deep"),
+    ("- " * 3000 + "max(kmh)", "this is nested too deep"),
+    ("max(tags" + "[0]" * 3000 + ")", "this is nested too deep"),
+    ("CASE WHEN true THEN " * 300 + "max(kmh)" + " END" * 300, "this is nested too deep"),
+    ("max(kmh) AS a0, " + ", ".join(f"a{i} + 1 AS a{i + 1}" for i in range(300)),
+     "brackets are more than 100 deep once every alias is replaced by what it stands for"),
+])
+def test_what_is_nested_too_deep_is_said_at_its_place(expression: str, fact: str) -> None:
+    text = f"CREATE QUERY q AS SELECT {expression} FROM speed [NOW] PERIOD 1 MINUTE"
+    with pytest.raises(ProgramErrors) as caught:
+        compile_program(text, CATALOG, base=BASE)
+    assert [error.fact for error in caught.value.errors] == [fact]
+    assert caught.value.span is not None
+    assert text.index("SELECT") < caught.value.span.start < caught.value.span.end <= text.index(" FROM")
 
 
 def test_aliases_of_aliases_do_not_explode() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from types import MappingProxyType
@@ -19,12 +19,13 @@ import pandas as pd
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
+from punctual.engine.answers.dataframe import to_pandas
 from punctual.engine.core import Core
 from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop
 from punctual.engine.program.programs import Change
 from punctual.engine.status import read_status
-from punctual.errors import BindError, FeedError, ProgramErrors
+from punctual.errors import BindError, FeedError, PlanError, ProgramErrors
 from punctual.kinds.program import compile_program, typecheck
 from punctual.kinds.registry import kind_of
 from punctual.own_names import is_printable
@@ -47,6 +48,7 @@ from punctual.sql.program import Program
 from punctual.store.store import Store
 
 Report = Callable[[str], None]
+Written = tuple[list[Declared], list[Query], str]
 BATCHES_PER_BASE = 64
 """So many batches are kept before they are compacted into a base."""
 
@@ -102,7 +104,7 @@ class Engine(Lifecycle):
         self._speed = speed
         self._report = report or (lambda message: None)
         self._catalog = Catalog()
-        self._written: list[tuple[list[Declared], list[Query], str]] = []
+        self._written: list[Written] = []
         """What each text declared: its errors are shown in its own words."""
         self._types: dict[str, QueryTypes] = {}
         self._cast: dict[str, tuple[Query, Query]] = {}
@@ -138,8 +140,8 @@ class Engine(Lifecycle):
         if self._loop is not None:
             feeds = self._typecheck(self._loop.core, catalog, options, declared, new, text)
             change = Change(self._with_casts(catalog), dict(self._types), options, feeds)
-            self._loop.core.programs.tables.declare(catalog.tables)
-            self._have_done(partial(self._loop.change, change))
+            with _placing([*self._written, (declared, new, text)]):
+                self._have_done(partial(self._loop.change, change))
             self._feeds |= feeds
         self._catalog = catalog
         self._written.append((declared, new, text))
@@ -153,7 +155,10 @@ class Engine(Lifecycle):
         queries: list[Query],
         text: str,
     ) -> dict[str, Feed]:
-        """Ask the data plane about what is new and look at new sources; raise all that is wrong, placed in the text."""
+        """Ask the data plane about what is new, look at new sources and read new tables.
+
+        All that is wrong is raised, placed in the text.
+        """
         new = {one.relation.name.lower() for one in declared}
         relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
         known = [relation for relation in relations if relation.name.lower() not in new]
@@ -170,6 +175,9 @@ class Engine(Lifecycle):
                 except FeedError as error:
                     error.span = one.span
                     errors.append(error)
+        if not errors:
+            tables = [(one.relation, one.span) for one in declared if isinstance(one.relation, Table)]
+            errors += core.programs.tables.declare(tables)
         if errors:
             raise ProgramErrors(errors, text)
         self._types |= report.queries
@@ -255,8 +263,9 @@ class Engine(Lifecycle):
             still = [query for query in queries if id(query) in running]
             feeds |= self._typecheck(core, self._catalog, options, declared, still, text)
         change = Change(self._with_casts(self._catalog), dict(self._types), options, feeds)
-        core.programs.tables.declare(self._catalog.tables)
-        core.install(change, core.accept(change))()
+        with _placing(self._written):
+            planned = core.accept(change)
+        core.install(change, planned)()
         self._feeds |= feeds
         return Loop(core, self._clock, core.recover(self._rules(options)), lambda _report: None, self._watch_landings)
 
@@ -328,7 +337,7 @@ class Engine(Lifecycle):
             if block.query.lower() == name:
                 sink.write(position, [block])
         frame = sink.frame(self._catalog.queries[name].name)
-        return pd.DataFrame() if frame is None else frame.to_pandas()
+        return pd.DataFrame() if frame is None else to_pandas(frame)
 
     def status(self) -> dict[str, Any]:
         """How far it has come: what ``punctual status`` says, what waits to be read, and what is still to be answered.
@@ -355,6 +364,17 @@ class Engine(Lifecycle):
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def _placing(written: Sequence[Written]) -> Iterator[None]:
+    """What cannot be planned is shown in the text that has its query."""
+    try:
+        yield
+    except PlanError as error:
+        newest_first = ((query.name, text) for _declared, queries, text in reversed(written) for query in queries)
+        text = next((text for name, text in newest_first if name == error.query), None)
+        raise ProgramErrors([error], text) from None
 
 
 def connect(state: str | None = None, **arguments: Any) -> Engine:

@@ -42,17 +42,22 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """An answer at every multiple of ``us``."""
+    """An answer at every multiple of ``us``; ``span`` is its place in the program."""
 
     us: Micros
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Answers never more than ``us`` apart; the engine chooses the instants. ``word`` is how the program says it."""
+    """Answers never more than ``us`` apart; the engine chooses the instants.
+
+    ``word`` is how the program says it, ``span`` where.
+    """
 
     us: Micros
     word: Literal["SLIDE", "FREQUENCY"] = field(default="SLIDE", compare=False, metadata=LAYOUT)
+    span: Span | None = field(default=None, compare=False)
 
 
 Cadence = Period | Bound

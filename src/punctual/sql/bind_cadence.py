@@ -26,7 +26,7 @@ def bind_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> 
     cadence = said[0][2]
     if any(isinstance(item.syntax.window, NowWindow) for item in bound.streams):
         # [NOW] has the rows since the previous instant: were instants moved, it would count some twice.
-        return Period(cadence.us)
+        return Period(cadence.us, cadence.span)
     return cadence
 
 
@@ -37,15 +37,15 @@ def _said(select: SelectSyntax, bound: BoundFrom) -> list[tuple[Span, str, Caden
     slides = [window for window in windows if isinstance(window, RangeWindow) and window.slide is not None]
     for window in slides[:1]:
         assert window.slide is not None
-        said.append((window.slide_span, "SLIDE", Bound(window.slide.us)))
+        said.append((window.slide_span, "SLIDE", Bound(window.slide.us, "SLIDE", window.slide_span)))
     for clause in select.clauses:
         match clause:
             case PeriodClause():
-                said.append((clause.span, "PERIOD", Period(clause.duration.us)))
+                said.append((clause.span, "PERIOD", Period(clause.duration.us, clause.span)))
             case FrequencyClause():
-                said.append((clause.span, "FREQUENCY", Bound(clause.duration.us, "FREQUENCY")))
+                said.append((clause.span, "FREQUENCY", Bound(clause.duration.us, "FREQUENCY", clause.span)))
             case EveryClause():
-                said.append((clause.span, "EVERY", Period(clause.period.us)))
+                said.append((clause.span, "EVERY", Period(clause.period.us, clause.span)))
     return said
 
 
@@ -53,7 +53,7 @@ def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems)
     """SAMPLE says when a query answers where nothing else does; an anytime query begins by itself."""
     sample = select.clause(SampleClause)
     if sample is not None:
-        return Period(sample.duration.us)
+        return Period(sample.duration.us, sample.span)
     if select.clause(AnswersClause) is not None:
         return None
     for item in bound.streams:

@@ -8,7 +8,6 @@ from punctual.catalog import Catalog
 from punctual.sql.bind_clauses import check_clauses
 from punctual.sql.bind_from import bind_from
 from punctual.sql.body_binder import BodyBinder, binder_of
-from punctual.sql.expressions.bind_row import column_names
 from punctual.sql.expressions.function_names import refuse_calls
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
@@ -43,7 +42,7 @@ def check_names(select: SelectSyntax, scope: Scope, problems: Problems) -> None:
             if not (column.parts[0].lower() in aliases and len(column.parts) == 1):
                 with problems.part():
                     scope.resolve(column, expression)
-        for error in refuse_calls(expression, column_names(scope)):
+        for error in refuse_calls(expression, scope):
             problems.add(error)
 
 

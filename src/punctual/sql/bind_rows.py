@@ -41,18 +41,14 @@ def check_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> No
 
 
 def _keys(select: SelectSyntax, scope: Scope, problems: Problems) -> tuple[tuple[Expression, ...], list[Pieces]]:
-    keys: list[Expression] = []
-    pieces: list[Pieces] = []
+    keys: dict[Expression, Pieces] = {}
     for group in select.groups:
         expression = group
         with problems.part():
             expression = _group_expression(group, select, scope)
         row = row_pieces(expression, scope, "GROUP BY", problems)
-        key = render(row, group.span)
-        if key not in keys:
-            keys.append(key)
-            pieces.append(row)
-    return tuple(keys), pieces
+        keys.setdefault(render(row, group.span), row)
+    return tuple(keys), list(keys.values())
 
 
 def _group_expression(group: ExpressionSyntax, select: SelectSyntax, scope: Scope) -> ExpressionSyntax:

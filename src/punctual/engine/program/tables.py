@@ -6,12 +6,12 @@ was and says so, once for each state of its files; a program never starts with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from punctual.engine.batch.isolate import reason
-from punctual.errors import FeedError
+from punctual.errors import FeedError, Span
 from punctual.plan.relation import Table
 from punctual.ports.feeds.listing import absolute, list_files
 from punctual.ports.feeds.static_tables import table_hash
@@ -30,15 +30,28 @@ class Tables:
         self.content: dict[str, pa.Table] = {}
         self.hashes: dict[str, str] = {}
 
-    def declare(self, tables: Mapping[str, Table]) -> None:
-        """These tables are part of the program; new ones are read, and none counts when one of them cannot be."""
-        new = {name: table for name, table in tables.items() if self._declared.get(name) != table}
-        found = {name: (_signature(t), table_hash(t.source.path), self._read(t)) for name, t in new.items()}
+    def declare(self, tables: Sequence[tuple[Table, Span | None]]) -> list[FeedError]:
+        """These tables, each with its place, are part of the program. New ones are read.
+
+        Those that cannot be read are told, and then none of them counts.
+        """
+        new = {table.name.lower(): table for table, _span in tables}
+        found: dict[str, tuple[Signature, str, pa.Table]] = {}
+        errors: list[FeedError] = []
+        for table, span in tables:
+            try:
+                found[table.name.lower()] = (_signature(table), table_hash(table.source.path), self._read(table))
+            except FeedError as error:
+                error.span = span
+                errors.append(error)
+        if errors:
+            return errors
         # New mappings: another thread may be reading the ones that were there.
         self._signatures = {**self._signatures, **{name: signature for name, (signature, _h, _c) in found.items()}}
         self.hashes = {**self.hashes, **{name: content_hash for name, (_s, content_hash, _c) in found.items()}}
         self.content = {**self.content, **{name: content for name, (_s, _h, content) in found.items()}}
         self._declared = {**self._declared, **new}
+        return []
 
     def refresh(self) -> bool:
         """Read what changed on disk; whether anything did. Looking costs a stat per file."""

@@ -34,7 +34,7 @@ def class_plans(
     Raises
     ------
     PlanError
-        ``plan.cadence-too-fine`` at the query with the longest bound of a class that takes too long to plan.
+        ``plan.cadence-too-fine`` at the longest bound of a class that takes too long to plan.
     """
     return ClassPlans().of(plan, method, scan=scan, rates=rates)
 
@@ -79,9 +79,10 @@ def _planned(question: _Question, plan: SharedPlan) -> ClassPlan:
     try:
         return plan_class(sharing, works, method, alone)
     except PlanError as error:
-        longest = max(sharing.members, key=lambda member: member.bound).query
-        span = next(reader.query.span for reader in plan.readers if reader.query.name == longest)
-        raise PlanError(error.code, error.fact, span=span, detail=error.detail, hint=error.hint) from None
+        longest = max((member for member in sharing.members if not member.fixed), key=lambda member: member.bound)
+        error.query = longest.query
+        error.span = next(reader.query.cadence.span for reader in plan.readers if reader.query.name == longest.query)
+        raise
 
 
 def works_of(

@@ -34,7 +34,7 @@ def row_pieces(expression: ExpressionSyntax, scope: Scope, place: str, problems:
         Where it stands, a key of ``PLACES``: it decides what is said about an aggregate.
     """
     code, fact, hint = PLACES[place]
-    for error in refuse_calls(expression, column_names(scope)):
+    for error in refuse_calls(expression, scope):
         problems.add(error)
     for call in expression.calls:
         span = expression.place(call.first, call.end)
@@ -54,9 +54,3 @@ def row_pieces(expression: ExpressionSyntax, scope: Scope, place: str, problems:
 def row_expression(expression: ExpressionSyntax, scope: Scope, place: str, problems: Problems) -> Expression:
     """The same as a value of the plan."""
     return render(row_pieces(expression, scope, place, problems), expression.span)
-
-
-def column_names(scope: Scope) -> frozenset[str]:
-    """All column names in lower case."""
-    return frozenset(c.name.lower() for relation in scope.relations for c in relation.columns)
-

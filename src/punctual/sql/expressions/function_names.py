@@ -5,8 +5,11 @@ Which functions there are, and of which types, only Spark can say; this is only 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from punctual.errors import BindError, PunctualError, Span
 from punctual.plan.functions import FUNCTIONS, canonical
+from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import not_yet
 from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
@@ -55,17 +58,20 @@ def refuse_aggregate(expression: ExpressionSyntax, call: Call) -> PunctualError 
     return None
 
 
-def refuse_calls(expression: ExpressionSyntax, columns: frozenset[str]) -> list[PunctualError]:
+def refuse_calls(
+    expression: ExpressionSyntax, scope: Scope, aliases: Collection[str] = ()
+) -> list[PunctualError]:
     """Every call of an expression, aggregates aside, that no standing query may make.
 
-    ``columns`` are the names, in lower case, that mean a column even where they look like ``current_user``.
+    A column of the scope and an alias (in lower case) are none, even where they look like ``current_user``.
     """
     errors = [error for call in expression.calls if (error := _refusal(expression, call)) is not None]
     called = {call.first for call in expression.calls}
     for index, token in enumerate(expression.tokens):
         name = token.word.lower()
         field = index > 0 and expression.tokens[index - 1].word == "."
-        if name in WITHOUT_BRACKETS and index not in called and not field and name not in columns:
+        looks_so = name in WITHOUT_BRACKETS and index not in called and not field
+        if looks_so and name not in aliases and not scope.find((name,)):
             errors.append(_not_repeatable(name, token.span))
     return errors
 

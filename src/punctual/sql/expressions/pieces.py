@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from punctual.errors import BindError, Span
 from punctual.plan.expression import Expression, Part, Term, compose
-from punctual.sql.syntax.expression import OPERATOR_WORDS, ColumnReference, ExpressionSyntax
+from punctual.sql.syntax.expression import DEEPEST, OPENING, OPERATOR_WORDS, Call, ColumnReference, ExpressionSyntax
 
 CLOSING = (",", ")", "]", ".", "[")
 OPENED = ("(", "[", ".")
@@ -57,6 +58,7 @@ def to_pieces(
     ``replace_calls`` maps the first token of a call to its end and to what stands for it.
     """
     columns = {column.first: column for column in expression.columns}
+    kept = _kept_as_written(expression)
     calls = replace_calls or {}
     pieces: list[Piece] = []
     index = 0
@@ -74,25 +76,37 @@ def to_pieces(
                 )
         else:
             token = expression.tokens[index]
-            text = token.word.lower() if _may_fold(expression, index) else token.text
+            text = token.text if token.kind != "word" or index in kept else token.word.lower()
             pieces.append(Piece(text, _KINDS[token.kind], token.span))
             index += 1
+    if max(_depths(pieces), default=0) > DEEPEST:
+        fact = f"brackets are more than {DEEPEST} deep once every alias is replaced by what it stands for"
+        raise BindError("bind.too-long", fact, span=expression.span)
     return tuple(pieces)
 
 
-def _may_fold(expression: ExpressionSyntax, index: int) -> bool:
-    """Whether the case of a token means nothing: true of all words but names of fields."""
-    tokens = expression.tokens
-    before = tokens[index - 1].word if index else ""
-    if tokens[index].kind != "word" or before == ".":
-        return False
-    called = index + 1 < len(tokens) and tokens[index + 1].word == "("
-    if called or tokens[index].word in OPERATOR_WORDS:
-        return True
-    if any(token.word == "STRUCT" for token in tokens):
-        return False
-    inside = [call.name for call in expression.calls if call.first < index < call.end]
-    return before != "AS" or (bool(inside) and inside[-1] in ("cast", "try_cast"))
+def _kept_as_written(expression: ExpressionSyntax) -> set[int]:
+    """The words whose case means something: names of fields, after a dot or as a struct is made."""
+    words = ["", *(token.word for token in expression.tokens), ""]
+    makes_struct = "STRUCT" in words
+    begins = {call.first: call for call in expression.calls}
+    around: list[Call] = []
+    kept: set[int] = set()
+    for index, (before, word, after) in enumerate(zip(words, words[1:], words[2:])):
+        while around and around[-1].end <= index:
+            around.pop()
+        field = makes_struct or (before == "AS" and not (around and around[-1].name in ("cast", "try_cast")))
+        if before == "." or (field and after != "(" and word not in OPERATOR_WORDS):
+            kept.add(index)
+        if index in begins:
+            around.append(begins[index])
+    return kept
+
+
+def _depths(pieces: Sequence[Piece]) -> list[int]:
+    """In how many brackets it goes on after each piece."""
+    words = [piece.text if piece.kind == "symbol" else "" for piece in pieces]
+    return list(accumulate((word in OPENING) - (word in (")", "]")) for word in words))
 
 
 def render(pieces: Sequence[Piece], span: Span | None = None) -> Expression:
@@ -151,3 +165,10 @@ def bracketed(pieces: Pieces, span: Span) -> Pieces:
     if len(pieces) == 1:
         return pieces
     return (Piece("(", "symbol", span), *pieces, Piece(")", "symbol", span))
+
+
+def unbracketed(pieces: Pieces) -> Pieces:
+    """The pieces without the brackets around all of them."""
+    while len(pieces) > 2 and pieces[0].text == "(" and all(_depths(pieces)[:-1]):
+        pieces = pieces[1:-1]
+    return pieces

@@ -87,7 +87,7 @@ class ExpressionSyntax:
 
     @property
     def span(self) -> Span:
-        return Span(self.tokens[0].start, self.tokens[-1].end)
+        return _whole(self.tokens)
 
     @property
     def text(self) -> str:
@@ -136,17 +136,9 @@ def parse_expression(source: str, tokens: tuple[Token, ...]) -> ExpressionSyntax
     return ExpressionSyntax(source, tokens, tuple(columns), calls, tree)
 
 
-def same_but_for_brackets(one: str, other: str) -> bool:
-    """Whether two expressions group their operands alike, once brackets are left out.
-
-    >>> same_but_for_brackets("a + (b * c)", "a + b * c"), same_but_for_brackets("(a + b) * c", "a + b * c")
-    (True, False)
-    """
-    trees = []
-    for text in (one, other):
-        tree = _tree(text, tokenize(text)[0])
-        trees.append(tree.transform(lambda node: node.unnest() if isinstance(node, exp.Paren) else node))
-    return bool(trees[0] == trees[1])
+def parse_text(text: str) -> exp.Expression:
+    """The tree of an expression that was made here."""
+    return _tree(text, tokenize(text)[0])
 
 
 def matching(tokens: tuple[Token, ...], first: int) -> int:
@@ -193,7 +185,9 @@ def _tree(source: str, tokens: tuple[Token, ...]) -> exp.Expression:
         trees = _ExpressionParser(dialect=SPARK).parse_into(exp.Condition, raw, source)
     except SqlglotError as error:
         raise _located(error, tokens) from None
-    except (AnySqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError, RecursionError):
+    except RecursionError:
+        raise ParseError("parse.syntax", "this is nested too deep", span=_whole(tokens)) from None
+    except (AnySqlglotError, ValueError, TypeError, AttributeError, IndexError, KeyError):
         # sqlglot builds some calls eagerly and trips over arguments that it did not expect.
         raise _unreadable(tokens) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
@@ -214,14 +208,17 @@ def _for_sqlglot(tokens: tuple[Token, ...]) -> list[RawToken]:
             continue
         if (token.word in NULL_RULES and after == "NULLS") or (token.word == "NULLS" and before in NULL_RULES):
             continue
-        if token.word == "INTERVAL" and after == "(":
-            close = matching(tokens, index + 1)
-            if len(split_commas(tokens, index + 2, close)) > 1:
-                (old,) = token.raw
-                raw.append(RawToken(TokenType.VAR, old.text, old.line, old.col, old.start, old.end, []))
-                continue
+        if after == "(" and _calls_interval(tokens, index):
+            (old,) = token.raw
+            raw.append(RawToken(TokenType.VAR, old.text, old.line, old.col, old.start, old.end, []))
+            continue
         raw += token.raw
     return raw
+
+
+def _calls_interval(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether INTERVAL before a bracket is a call: ``INTERVAL(x, ..)`` is one, ``INTERVAL (x) DAYS`` is none."""
+    return tokens[index].word == "INTERVAL" and len(split_commas(tokens, index + 2, matching(tokens, index + 1))) > 1
 
 
 def _located(error: SqlglotError, tokens: tuple[Token, ...]) -> ParseError:
@@ -234,9 +231,11 @@ def _located(error: SqlglotError, tokens: tuple[Token, ...]) -> ParseError:
 
 
 def _unreadable(tokens: tuple[Token, ...]) -> ParseError:
-    return ParseError(
-        "parse.syntax", "this is not an expression", span=Span(tokens[0].start, tokens[-1].end)
-    )
+    return ParseError("parse.syntax", "this is not an expression", span=_whole(tokens))
+
+
+def _whole(tokens: tuple[Token, ...]) -> Span:
+    return Span(tokens[0].start, tokens[-1].end)
 
 
 def _calls(tokens: tuple[Token, ...]) -> list[Call]:
@@ -244,12 +243,9 @@ def _calls(tokens: tuple[Token, ...]) -> list[Call]:
     for index in range(len(tokens) - 1):
         token = tokens[index]
         named = token.kind == "quoted" or (token.kind == "word" and token.word not in OPERATOR_WORDS)
-        interval = token.word == "INTERVAL" and len(
-            split_commas(tokens, index + 2, matching(tokens, index + 1))
-        ) > 1
         # LIKE ANY ('a', 'b') calls nothing
         quantifier = index > 0 and tokens[index - 1].word in ("LIKE", "ILIKE", "RLIKE")
-        if tokens[index + 1].word == "(" and (named or interval) and not quantifier:
+        if tokens[index + 1].word == "(" and not quantifier and (named or _calls_interval(tokens, index)):
             calls.append(_call(tokens, index))
     return calls
 
