@@ -12,6 +12,8 @@ import pytest
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.engine.status import read_status
+from punctual.errors import PlanError
+from punctual.estimate.window_work import Rates
 from punctual.share.cadence import METHODS, Group, plan
 from tests.inprocess.backend import InProcess
 
@@ -225,3 +227,22 @@ def test_a_query_that_came_later_rides_with_the_others(tmp_path: Path) -> None:
     ran = {row["execution"] for row in tail["a"]}
     assert {row["execution"] for row in tail["late"]} <= ran
     assert {row["execution"] for row in tail["b"]} <= {row["execution"] for row in tail["late"]}
+
+
+def test_costs_that_no_plan_can_be_made_for_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was asked for could be planned; what is measured later must not end the program."""
+    with Engine(str(tmp_path / "state"), backend=InProcess, live=False) as engine:
+        engine.sql(
+            "CREATE STREAM s (t TIMESTAMP EVENT TIME, a INT) FROM FEED;"
+            "CREATE QUERY q AS SELECT max(a) AS top FROM s [RANGE 1 MINUTE] FREQUENCY 10 SECONDS;"
+        )
+        engine.open()
+        core = engine._opened().core
+        before = core.programs.running
+
+        def refuse(*_given: object, **_options: object) -> None:
+            raise PlanError("plan.cadence-too-fine", "no plan")
+
+        monkeypatch.setattr(core.programs, "timing", refuse)
+        assert core.programs.retime({"a class": Rates()}, core.progress) is before
+        assert core.programs.rates == {}

@@ -17,7 +17,7 @@ from punctual.sql.bind_from import BoundFrom, TableItem
 from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems
-from punctual.sql.syntax.expression import ExpressionSyntax, matching
+from punctual.sql.syntax.expression import ExpressionSyntax, top_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +118,7 @@ def _sides(condition: ExpressionSyntax) -> tuple[ExpressionSyntax, ExpressionSyn
     """Both sides of ``a = b``."""
     if not isinstance(condition.tree, exp.EQ):
         return None
-    equals, index, cases = [], 0, 0
-    while index < len(condition.tokens):
-        word = condition.tokens[index].word
-        if word in ("(", "["):
-            index = matching(condition.tokens, index)
-        cases += (word == "CASE") - (word == "END")
-        if cases == 0 and word in ("=", "=="):
-            equals.append(index)
-        index += 1
+    equals = [index for index, word in top_level(condition.tokens) if word in ("=", "==")]
     if len(equals) != 1:
         return None
     return condition.part(0, equals[0]), condition.part(equals[0] + 1, len(condition.tokens))

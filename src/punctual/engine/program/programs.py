@@ -19,6 +19,7 @@ from punctual.engine.program.program_state import ProgramState
 from punctual.engine.program.registration import registered
 from punctual.engine.program.running_program import RunningProgram, plan_program, query_key
 from punctual.engine.program.tables import Tables
+from punctual.errors import PlanError
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period, Query
@@ -122,8 +123,12 @@ class Programs:
 
     def retime(self, rates: Mapping[str, Rates], progress: Mapping[str, Progress]) -> RunningProgram | None:
         """Plan for these costs: the program with new instants, or None where its units have to change with them."""
-        self._measured = dict(rates)
-        timing = self.timing(self.running.plan, self.options, progress)
+        measured, self._measured = self._measured, dict(rates)
+        try:
+            timing = self.timing(self.running.plan, self.options, progress)
+        except PlanError:  # no plan can be made for these costs: those in force stay
+            self._measured = measured
+            return self.running
         if timing.steps != self.running.timing.steps:
             return None
         self.cadences.adopt(timing)

@@ -19,7 +19,7 @@ from punctual.plan.rows import Comparison, Constant, Operator, Predicate
 from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
-from punctual.sql.syntax.expression import ExpressionSyntax, matching
+from punctual.sql.syntax.expression import ExpressionSyntax, matching, top_level
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 OPERATORS: dict[type[exp.Expression], Operator] = {
@@ -119,19 +119,13 @@ def _top_level_ands(expression: ExpressionSyntax) -> list[int]:
     """Indices of the ANDs that hold the whole expression together; none under an OR, a BETWEEN or a CASE."""
     if not isinstance(expression.tree, exp.And):
         return []
-    cuts, index, cases, between = [], 0, 0, 0
-    while index < len(expression.tokens):
-        word = expression.tokens[index].word
-        if word in ("(", "["):
-            index = matching(expression.tokens, index)
-        cases += (word == "CASE") - (word == "END" and cases > 0)
-        if cases == 0:
-            between += word == "BETWEEN"
-            if word == "AND" and between:
-                between -= 1
-            elif word == "AND":
-                cuts.append(index)
-        index += 1
+    cuts, between = [], 0
+    for index, word in top_level(expression.tokens):
+        between += word == "BETWEEN"
+        if word == "AND" and between:
+            between -= 1
+        elif word == "AND":
+            cuts.append(index)
     return cuts
 
 

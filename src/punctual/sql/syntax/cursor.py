@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from punctual.errors import ParseError, Span
 from punctual.sql.syntax.tokens import Token
 from punctual.sql.syntax.written import Name
 
+T = TypeVar("T")
 DEEPEST = 50
 
 
@@ -86,6 +88,13 @@ class Cursor:
             raise self.wrong(what, hint=f"did you mean {near[0]}?" if near else f"one of {', '.join(words)}")
         self.index += 1
         return word
+
+    def several(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """What is read here and after every comma."""
+        found = [read(self)]
+        while self.accept(","):
+            found.append(read(self))
+        return tuple(found)
 
     @contextmanager
     def nested(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ Rewriting an expression means replacing tokens (see ``pieces.py``), so that Spar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -150,6 +150,19 @@ def matching(tokens: tuple[Token, ...], first: int) -> int:
         if depth == 0:
             return index
     return len(tokens)
+
+
+def top_level(tokens: tuple[Token, ...]) -> Iterator[tuple[int, str]]:
+    """The words that stand in no bracket and in no CASE, each with its index."""
+    index, cases = 0, 0
+    while index < len(tokens):
+        word = tokens[index].word
+        cases += (word == "CASE") - (word == "END" and cases > 0)
+        if word in OPENING:
+            index = matching(tokens, index)
+        elif cases == 0:
+            yield index, word
+        index += 1
 
 
 def split_commas(tokens: tuple[Token, ...], first: int, end: int) -> list[tuple[int, int]]:

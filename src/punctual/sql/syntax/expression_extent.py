@@ -47,6 +47,11 @@ def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset
     return parse_expression(cursor.source, tuple(cursor.tokens[first : cursor.index]))
 
 
+def take_expressions(cursor: Cursor, what: str, stops: frozenset[str] = frozenset()) -> tuple[ExpressionSyntax, ...]:
+    """Read expressions with commas between them."""
+    return cursor.several(lambda cursor: take_expression(cursor, what, stops))
+
+
 def _closing(cursor: Cursor) -> int:
     index = matching(tuple(cursor.tokens), cursor.index)
     if index == len(cursor.tokens):

@@ -63,10 +63,7 @@ def _sample(cursor: Cursor, first: int) -> SampleClause:
 
 def _answers(cursor: Cursor, first: int) -> AnswersClause:
     cursor.expect("WITHIN")
-    deadlines = [parse_duration(cursor)]
-    while cursor.accept(","):
-        deadlines.append(parse_duration(cursor))
-    return AnswersClause(tuple(deadlines), cursor.since(first))
+    return AnswersClause(cursor.several(parse_duration), cursor.since(first))
 
 
 def _rounds(cursor: Cursor, first: int) -> RoundsClause:
@@ -116,11 +113,9 @@ def _quality(cursor: Cursor, first: int) -> QualityClause:
     if not cursor.at("("):
         raise cursor.wrong("CONVEX, LINEAR, CONCAVE or a table in brackets", hint=QUALITY_EXAMPLE)
     cursor.expect("(")
-    points = [_point(cursor)]
-    while cursor.accept(","):
-        points.append(_point(cursor))
+    points = cursor.several(_point)
     cursor.expect(")")
-    return QualityClause(tuple(points), cursor.since(first))
+    return QualityClause(points, cursor.since(first))
 
 
 def _point(cursor: Cursor) -> QualityPoint:
@@ -135,11 +130,9 @@ def _point(cursor: Cursor) -> QualityPoint:
         return QualityPoint(quality, (InputShare(None, share),), cursor.since(first))
     cursor.expect("=>")
     cursor.expect("(")
-    shares = [_input_share(cursor)]
-    while cursor.accept(","):
-        shares.append(_input_share(cursor))
+    shares = cursor.several(_input_share)
     cursor.expect(")")
-    return QualityPoint(number, tuple(shares), cursor.since(first))
+    return QualityPoint(number, shares, cursor.since(first))
 
 
 def _input_share(cursor: Cursor) -> InputShare:

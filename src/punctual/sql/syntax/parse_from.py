@@ -13,7 +13,7 @@ from dataclasses import replace
 from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.durations import parse_duration
-from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.expression_extent import take_expression, take_expressions
 from punctual.sql.syntax.models import ModelSyntax
 from punctual.sql.syntax.parse_clause import CLAUSES
 from punctual.sql.syntax.parse_model import parse_model
@@ -152,15 +152,12 @@ def _window(cursor: Cursor) -> WindowSyntax:
         _close_window(cursor)
         return NowWindow(cursor.since(first))
     if cursor.at("ROWS") or cursor.at("PARTITION BY"):
-        partition = []
-        if cursor.accept("PARTITION BY"):
-            partition.append(take_expression(cursor, "a key", frozenset(("ROWS",))))
-            while cursor.accept(","):
-                partition.append(take_expression(cursor, "a key", frozenset(("ROWS",))))
+        partitioned = cursor.accept("PARTITION BY")
+        partition = take_expressions(cursor, "a key", frozenset(("ROWS",))) if partitioned else ()
         cursor.expect("ROWS")
         rows = whole_number(cursor, "a number of rows")
         _close_window(cursor)
-        return RowsWindow(rows, tuple(partition), cursor.since(first))
+        return RowsWindow(rows, partition, cursor.since(first))
     if not (cursor.at("RANGE") or cursor.at("SIZE")):
         raise cursor.wrong("a window", hint=WINDOW_EXAMPLE)
     bare = cursor.next().word == "SIZE"

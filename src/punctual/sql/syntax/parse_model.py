@@ -6,7 +6,7 @@ from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.durations import parse_duration
 from punctual.sql.syntax.expression import ExpressionSyntax
-from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.expression_extent import take_expression, take_expressions
 from punctual.sql.syntax.models import Attribute, Fit, FittedModel, ModelSyntax, PolynomialModel, SolvedModel
 from punctual.sql.syntax.parse_number import parse_precision, whole_number
 from punctual.sql.syntax.parse_source import parse_files
@@ -55,12 +55,10 @@ def parse_create_model(cursor: Cursor) -> FitModelSyntax | ReadModelSyntax:
         # In a query its ERROR can say how close a model must be; a stored model has no query.
         raise cursor.wrong("WITHIN and how far the model may be off", hint="for example: WITHIN 0.5")
     cursor.expect("BY")
-    keys = [cursor.name("a key column")]
-    while cursor.accept(","):
-        keys.append(cursor.name("a key column"))
+    keys = cursor.several(lambda cursor: cursor.name("a key column"))
     cursor.expect("FROM")
     stream = cursor.name("a stream")
-    return FitModelSyntax(name, attribute, fit, tuple(keys), stream, cursor.since(0))
+    return FitModelSyntax(name, attribute, fit, keys, stream, cursor.since(0))
 
 
 def _equations(cursor: Cursor) -> tuple[tuple[Attribute, ...], tuple[ExpressionSyntax, ...]]:
@@ -105,10 +103,6 @@ def _fit(cursor: Cursor, words: tuple[str, ...]) -> Fit:
 
 def _arguments(cursor: Cursor) -> tuple[ExpressionSyntax, ...]:
     cursor.expect("(")
-    arguments: list[ExpressionSyntax] = []
-    if not cursor.at(")"):
-        arguments.append(take_expression(cursor, "an argument"))
-        while cursor.accept(","):
-            arguments.append(take_expression(cursor, "an argument"))
+    arguments = () if cursor.at(")") else take_expressions(cursor, "an argument")
     cursor.expect(")")
-    return tuple(arguments)
+    return arguments

@@ -7,8 +7,7 @@ from dataclasses import replace
 from punctual.errors import ParseError, Span
 from punctual.sql.syntax.clauses import Clause
 from punctual.sql.syntax.cursor import Cursor
-from punctual.sql.syntax.expression import ExpressionSyntax
-from punctual.sql.syntax.expression_extent import take_expression
+from punctual.sql.syntax.expression_extent import take_expression, take_expressions
 from punctual.sql.syntax.parse_clause import CLAUSES, parse_clause
 from punctual.sql.syntax.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
 from punctual.sql.syntax.parse_number import signed_number, whole_number
@@ -39,13 +38,11 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
     top = _top(cursor) if cursor.at("TOP") and cursor.peek(1).kind == "number" else None
     if distinct is None and cursor.accept("DISTINCT"):
         distinct = cursor.peek(-1).span
-    items = [_item(cursor)]
-    while cursor.accept(","):
-        items.append(_item(cursor))
+    items = cursor.several(_item)
     if not cursor.at("FROM") and top is None and cursor.tokens[first + 1].word == "TOP":
         raise missing_k(cursor.tokens[first + 1].span)
     cursor.expect("FROM")
-    select = SelectSyntax(tuple(items), parse_from(cursor, parse_select), cursor.since(first), distinct, top)
+    select = SelectSyntax(items, parse_from(cursor, parse_select), cursor.since(first), distinct, top)
     select = _rest(cursor, select)
     return replace(select, span=cursor.since(first))
 
@@ -76,11 +73,11 @@ def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
         if word == "WHERE":
             select = replace(select, where=take_expression(cursor, "a condition", ENDS_EXPRESSION))
         elif word == "GROUP BY":
-            select = replace(select, groups=tuple(_expressions(cursor)))
+            select = replace(select, groups=take_expressions(cursor, "an expression", ENDS_EXPRESSION))
         elif word == "HAVING":
             select = replace(select, having=take_expression(cursor, "a condition", ENDS_EXPRESSION))
         elif word == "ORDER BY":
-            select = replace(select, order=tuple(_order(cursor)))
+            select = replace(select, order=cursor.several(_order))
         elif word == "LIMIT":
             select = replace(select, limit=whole_number(cursor, "LIMIT", code="bind.bad-limit"))
         else:
@@ -106,26 +103,15 @@ def _item(cursor: Cursor) -> ItemSyntax:
     return ItemSyntax(expression, alias, cursor.since(first))
 
 
-def _expressions(cursor: Cursor) -> list[ExpressionSyntax]:
-    expressions = [take_expression(cursor, "an expression", ENDS_EXPRESSION)]
-    while cursor.accept(","):
-        expressions.append(take_expression(cursor, "an expression", ENDS_EXPRESSION))
-    return expressions
-
-
-def _order(cursor: Cursor) -> list[OrderSyntax]:
-    items = []
-    while True:
-        expression = take_expression(cursor, "an expression", ENDS_ORDER)
-        ascending = not cursor.accept("DESC")
-        if ascending:
-            cursor.accept("ASC")
-        nulls_first = None
-        if cursor.accept("NULLS"):
-            nulls_first = cursor.choice(("FIRST", "LAST"), "FIRST or LAST") == "FIRST"
-        items.append(OrderSyntax(expression, ascending, nulls_first))
-        if not cursor.accept(","):
-            return items
+def _order(cursor: Cursor) -> OrderSyntax:
+    expression = take_expression(cursor, "an expression", ENDS_ORDER)
+    ascending = not cursor.accept("DESC")
+    if ascending:
+        cursor.accept("ASC")
+    nulls_first = None
+    if cursor.accept("NULLS"):
+        nulls_first = cursor.choice(("FIRST", "LAST"), "FIRST or LAST") == "FIRST"
+    return OrderSyntax(expression, ascending, nulls_first)
 
 
 def _top(cursor: Cursor) -> TopSyntax:

@@ -30,15 +30,13 @@ def parse_create_relation(cursor: Cursor, kind: Literal["stream", "table"]) -> C
     """After CREATE STREAM or CREATE TABLE."""
     name = cursor.name(f"the name of the {kind}")
     cursor.expect("(")
-    columns = [_column(cursor)]
-    while cursor.accept(","):
-        columns.append(_column(cursor))
+    columns = cursor.several(_column)
     if not cursor.at(")"):
         raise cursor.wrong('"," or ")" after the column')
     cursor.expect(")")
     cursor.expect("FROM")
     source = parse_source(cursor)
-    return CreateRelationSyntax(kind, name, tuple(columns), source, cursor.since(0))
+    return CreateRelationSyntax(kind, name, columns, source, cursor.since(0))
 
 
 def _column(cursor: Cursor) -> ColumnSyntax:
@@ -93,8 +91,6 @@ def _uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
 def _names(cursor: Cursor) -> tuple[Name, ...]:
     if not cursor.accept("("):
         return (cursor.name("a column"),)
-    names = [cursor.name("a column")]
-    while cursor.accept(","):
-        names.append(cursor.name("a column"))
+    names = cursor.several(lambda cursor: cursor.name("a column"))
     cursor.expect(")")
-    return tuple(names)
+    return names
