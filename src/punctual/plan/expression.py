@@ -77,7 +77,8 @@ class Expression:
     @property
     def column(self) -> str | None:
         """The column that it is, where it is just that."""
-        return next(iter(self.names)) if len(self.parts) == 1 and self.names else None
+        first = self.parts[0] if len(self.parts) == 1 else None
+        return first.text if isinstance(first, Term) and first.kind == "column" else None
 
     def at(self, span: Span | None) -> Expression:
         """The same at another place of the program."""

@@ -108,6 +108,9 @@ def _complete(
 def _times(jobs: Sequence[Job], counts: I64, owner: I64, now: Micros) -> dict[str, pa.Array]:
     """When instants were released and answered, and whether that was in time; null where the wall clock says
     nothing."""
+    if all(job.released is None for job in jobs):
+        never = pa.nulls(owner.size, pa.int64())
+        return {"released": never, "deadline": never, "answered": never, "on_time": pa.nulls(owner.size, pa.bool_())}
     released = pa.concat_arrays([
         pa.nulls(count, pa.int64()) if job.released is None else pa.array(job.released)
         for job, count in zip(jobs, counts.tolist())

@@ -53,7 +53,7 @@ class Answering:
         for job, result in zip(jobs, answered):
             self._memories.see(job, result, memory.streams)
         began = self._clock.monotonic()
-        jobs = [replace(job, last=self._last.of(job.query.name)) for job in jobs]
+        jobs = [job if (last := self._last.of(job.query.name)) is None else replace(job, last=last) for job in jobs]
         try:
             blocks = answer_blocks(jobs, answered, self._backend.evaluate, self._clock.now)
         except Exception:

@@ -98,7 +98,11 @@ def _errors(
     query: Query, answered: Answered, rows: pa.Array | None, offsets: NDArray[np.int32], count: int
 ) -> pa.Array | None:
     """For each answer, the widest half-width of each approximate output, as JSON; None when all of them are exact."""
-    errors: dict[str | None, pa.Array | None] = {aggregate_name(i): half for i, half in enumerate(answered.errors)}
+    errors: dict[str | None, pa.Array] = {
+        aggregate_name(i): half for i, half in enumerate(answered.errors) if half is not None
+    }
+    if not errors:
+        return None
     widths: dict[str, NDArray[np.float64]] = {}
     for output in query.outputs:
         half = errors.get(output.expression.column)
