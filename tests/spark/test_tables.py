@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from punctual.engine.batch.progress import BatchRecord
 from punctual.engine.engine import Engine
-from punctual.errors import FeedError
+from punctual.errors import ProgramErrors
 from punctual.ports.storage import PosixFiles
 from punctual.store.store import Store
 from tests.spark.counting import counting
@@ -207,7 +207,7 @@ def test_a_program_does_not_start_without_its_table(folder: Path) -> None:
     (folder / "sites.csv").unlink()
     with Engine(base=str(folder), live=False) as engine:
         engine.sql(STREAM + TABLES + query("q", "c.city", f"s {WINDOW}, sites AS c", "s.site = c.site"))
-        with pytest.raises(FeedError, match="missing-path"):
+        with pytest.raises(ProgramErrors, match="missing-path"):
             engine.open()
 
 
@@ -215,7 +215,7 @@ def test_a_table_that_is_added_in_vain_leaves_nothing_behind(folder: Path) -> No
     with Engine(base=str(folder), live=False) as engine:
         engine.sql(STREAM + query("q", "s.site", f"s {WINDOW}"))
         engine.open()
-        with pytest.raises(FeedError):
+        with pytest.raises(ProgramErrors, match="missing-path"):
             engine.sql("CREATE TABLE lost (id INT) FROM FILES 'nowhere.csv' FORMAT CSV")
         assert "lost" not in engine.catalog.tables
         engine.feed("s", stream_rows())

@@ -101,5 +101,5 @@ def _missing(path: str) -> FeedError:
         "feed.missing-path",
         f'path "{text_of(path)}" does not exist',
         detail=there,
-        hint="a relative path is relative to the program file; create the folder before the stream is declared",
+        hint="a relative path is relative to the program file; what it names must be there before it is declared",
     )
