@@ -426,6 +426,13 @@ def test_a_misspelt_clause_is_suggested() -> None:
     assert (error.code, error.hint) == ("parse.syntax", "did you mean PERIOD?")
 
 
+def test_what_may_follow_a_source_is_said_and_no_clauses_of_queries() -> None:
+    (error,) = errors("CREATE STREAM s (t TIMESTAMP EVENT TIME) FROM FILES 'rows' (FORMAT JSON);")
+    assert error.hint == "what may follow: FORMAT JSON, CSV or PARQUET, and OPTIONS (key 'value')"
+    (error,) = errors("CREATE STREAM s (t TIMESTAMP EVENT TIME) FROM FEED SLOWLY;")
+    assert (error.fact, error.hint) == ('expected the end of the statement, but there is "SLOWLY"', None)
+
+
 def test_names_that_look_alike_are_suggested() -> None:
     (error,) = errors(f"{DECLARED}CREATE QUERY q AS SELECT avg(khm) FROM speed [RANGE 1 MINUTE] PERIOD 1 MINUTE;")
     assert error.hint == "did you mean kmh?"

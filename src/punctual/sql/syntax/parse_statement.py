@@ -11,12 +11,23 @@ from punctual.sql.syntax.parse_from import reject_leftover
 from punctual.sql.syntax.parse_model import parse_create_model
 from punctual.sql.syntax.parse_query import parse_create_query
 from punctual.sql.syntax.parse_relation import parse_create_relation
-from punctual.sql.syntax.statement import CreateSyntax, DropSyntax, ExplainSyntax, SetSyntax, StatementSyntax
+from punctual.sql.syntax.statement import (
+    CreateQuerySyntax,
+    CreateRelationSyntax,
+    CreateSyntax,
+    DropSyntax,
+    ExplainSyntax,
+    FilesSyntax,
+    KafkaSyntax,
+    SetSyntax,
+    StatementSyntax,
+)
 from punctual.sql.syntax.tokens import Token
 from punctual.sql.syntax.written import Name
 
 KINDS = ("STREAM", "TABLE", "MODEL", "QUERY")
 DROPPED = ("QUERY", "MODEL")
+AFTER_FILES = "what may follow: FORMAT JSON, CSV or PARQUET, and OPTIONS (key 'value')"
 
 
 def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
@@ -39,8 +50,16 @@ def parse_statement(source: str, tokens: tuple[Token, ...]) -> StatementSyntax:
     else:
         statement = _explain(cursor)
     if not cursor.done:
-        raise reject_leftover(cursor) if word == "CREATE" else cursor.wrong("the end of the statement")
+        raise _leftover(cursor, statement)
     return statement
+
+
+def _leftover(cursor: Cursor, statement: StatementSyntax) -> ParseError:
+    """What to say when a statement goes on where it should have ended."""
+    if isinstance(statement, CreateQuerySyntax):
+        return reject_leftover(cursor)
+    files = isinstance(statement, CreateRelationSyntax) and isinstance(statement.source, FilesSyntax | KafkaSyntax)
+    return cursor.wrong("the end of the statement", hint=AFTER_FILES if files else None)
 
 
 def created_name(tokens: tuple[Token, ...]) -> str | None:
