@@ -45,7 +45,6 @@ class Screen:
         self._live: Live | None = None
         self._lines: dict[str, _Line] = {}
         self._batches = self._rows = self._answers = self._lag_us = 0
-        self._note = ""
 
     def __enter__(self) -> Screen:
         if self._drawing:
