@@ -6,8 +6,8 @@ functions here. Nobody edits its text: to read other columns it is rendered anew
 ours.
 
 *Row expressions* are over the columns of an enriched row: a stream's column by its name, a column of a joined table by
-:func:`punctual.own_names.joined`. *Answer expressions* are over what a body computes: group keys (:func:`key_name`),
-aggregates (:func:`aggregate_name`) and the instant (``INSTANT``, a timestamp).
+:func:`punctual.own_names.joined_column`. *Answer expressions* are over what a body computes: group keys
+(:func:`key_name`), aggregates (:func:`aggregate_name`) and the instant (``INSTANT``, a timestamp).
 """
 
 from __future__ import annotations
