@@ -32,4 +32,4 @@ def test_nothing_of_a_row_is_kept() -> None:
     for _turn in range(10):
         output(Produced(CELLS, table.num_rows, to_ipc(table)))
     gc.collect()
-    assert pa.total_allocated_bytes() == before
+    assert pa.total_allocated_bytes() - before < table.nbytes  # less than one of them
