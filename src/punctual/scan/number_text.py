@@ -1,0 +1,104 @@
+"""Numbers as Java prints them: ``1.0E10``, ``0.001``, ``4.9E-324``.
+
+Arrow finds the digits (the shortest that read back as the same number), and only the notation is ours. Since version
+19 Java finds the same digits; earlier ones sometimes print one too many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PLAIN_FROM, PLAIN_BELOW = 1e-3, 1e7
+"""Sizes that are printed without an exponent."""
+_TINY = {pa.float64(): 1e-321, pa.float32(): 1e-43}
+"""Below these a number has so few digits that Java prints two where one would do, and Arrow one."""
+
+
+def float_texts(values: pa.Array) -> pa.Array:
+    """Floats or doubles as texts; those that are no numbers are ``NaN``, ``Infinity`` and ``-Infinity``.
+
+    >>> float_texts(pa.array([1.0, -0.0, 1e7, 0.00125, 1.5e-9, float("inf")])).to_pylist()
+    ['1.0', '-0.0', '1.0E7', '0.00125', '1.5E-9', 'Infinity']
+    """
+    texts = _with_point(pc.cast(values, pa.string()))
+    numbers = values.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(numbers)
+        plain = (sizes == 0) | ((sizes >= PLAIN_FROM) & (sizes < PLAIN_BELOW))
+    if plain.all():
+        return texts
+    # NULLs are NaN here; they stay NULL whatever is made of them.
+    odd = pa.array(~plain)
+    fixed = _scientific(values.filter(odd), texts.filter(odd))
+    return pc.replace_with_mask(texts, odd, fixed)
+
+
+def _with_point(texts: pa.Array) -> pa.Array:
+    whole = pc.invert(pc.match_substring(texts, "."))
+    if not pc.any(whole).as_py():
+        return texts
+    return pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+
+
+def _scientific(values: pa.Array, texts: pa.Array) -> pa.Array:
+    """Numbers that have an exponent, or are none."""
+    raw = pc.cast(values, pa.string())
+    below = pc.less(pc.abs(values), pa.scalar(PLAIN_FROM, values.type))
+    result = pc.case_when(
+        pc.make_struct(
+            pc.is_nan(values), pc.is_inf(values), pc.match_substring(raw, "e"), below
+        ),
+        pa.scalar("NaN"),
+        pc.if_else(pc.less(values, pa.scalar(0, values.type)), "-Infinity", "Infinity"),
+        _respelled(raw),
+        _shifted_right(raw),
+        _shifted_left(texts),
+    )  # fmt: skip
+    tiny = pc.less(pc.abs(values), pa.scalar(_TINY[values.type], values.type))
+    if pc.any(tiny).as_py():
+        result = pc.replace_with_mask(result, pc.fill_null(tiny, False), _tiny_texts(values.filter(tiny)))
+    return result
+
+
+def _respelled(raw: pa.Array) -> pa.Array:
+    """``1e+20`` as ``1.0E20``."""
+    short = pc.replace_substring(pc.replace_substring(raw, "e+", "E"), "e", "E")
+    return pc.replace_substring_regex(short, r"^(-?\d)E", r"\1.0E")
+
+
+def _shifted_left(texts: pa.Array) -> pa.Array:
+    """``12500000.0`` as ``1.25E7``."""
+    digits = pc.replace_substring_regex(texts, r"^(-?\d)(\d+)\.(\d*)$", r"\1.\2\3")
+    cut = pc.replace_substring_regex(pc.utf8_rtrim(digits, "0"), r"\.$", ".0")
+    signs = pc.cast(pc.starts_with(texts, "-"), pa.int32())
+    exponents = pc.subtract(pc.subtract(pc.find_substring(texts, "."), signs), 1)
+    return pc.binary_join_element_wise(cut, pc.cast(exponents, pa.string()), "E")
+
+
+def _shifted_right(raw: pa.Array) -> pa.Array:
+    """``0.000125`` as ``1.25E-4``."""
+    digits = pc.replace_substring_regex(raw, r"^(-?)0\.0*", r"\1")
+    exponents = pc.subtract(pc.subtract(pc.utf8_length(digits), pc.utf8_length(raw)), -1)
+    pointed = pc.replace_substring_regex(digits, r"^(-?\d)(\d*)$", r"\1.\2")
+    whole = pc.replace_substring_regex(pointed, r"\.$", ".0")
+    return pc.binary_join_element_wise(whole, pc.cast(exponents, pa.string()), "E")
+
+
+def _tiny_texts(values: pa.Array) -> pa.Array:
+    """Numbers with hardly a digit: there are few, whatever the rows."""
+    distinct = values.dictionary_encode()
+    texts = [_tiny_text(number) for number in distinct.dictionary.to_numpy()]
+    return pa.array(texts, pa.string()).take(distinct.indices)
+
+
+def _tiny_text(number: np.floating) -> str:  # type: ignore[type-arg]
+    """Two digits where they read back as the number, or as many as that takes.
+
+    >>> _tiny_text(np.float64(5e-324)), _tiny_text(np.float32(1e-45)), _tiny_text(np.float64(1.04e-322))
+    ('4.9E-324', '1.4E-45', '1.04E-322')
+    """
+    two = f"{number:.1e}"
+    text = two if type(number)(two) == number else np.format_float_scientific(number, trim="0")
+    return text.replace("e", "E")
