@@ -184,5 +184,5 @@ def _multiplied(values: pa.Array, unit: int, most: int) -> pa.Array:
     return pa.array(numbers * unit, mask=~fits if nulls is None else nulls | ~fits)
 
 
-def _nulls(values: pa.Array) -> np.ndarray | None:  # type: ignore[type-arg]
+def _nulls(values: pa.Array) -> np.ndarray | None:
     return values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None

@@ -93,7 +93,7 @@ def _tiny_texts(values: pa.Array) -> pa.Array:
     return pa.array(texts, pa.string()).take(distinct.indices)
 
 
-def _tiny_text(number: np.floating) -> str:  # type: ignore[type-arg]
+def _tiny_text(number: np.floating) -> str:
     """Two digits where they read back as the number, or as many as that takes.
 
     >>> _tiny_text(np.float64(5e-324)), _tiny_text(np.float32(1e-45)), _tiny_text(np.float64(1.04e-322))

@@ -132,7 +132,7 @@ class _Group:
             self._streams[in_file] = _Stream(self._file, self._number, [in_file], self._size()[1])
         return self._streams[in_file].read(start, rows)[in_file]
 
-    def _reasons(self, misfits: dict[str, np.ndarray | None], at: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+    def _reasons(self, misfits: dict[str, np.ndarray | None], at: np.ndarray) -> pa.Array:
         facts = [
             pc.if_else(pa.array(mask[at]), f'column "{name}" is not {self._columns[name].declared}', None)
             for name, mask in misfits.items()
@@ -141,7 +141,7 @@ class _Group:
         return pc.binary_join_element_wise(*facts, "; ", null_handling="skip")
 
 
-def _misfit(own: pa.Array, declared: pa.Array) -> np.ndarray | None:  # type: ignore[type-arg]
+def _misfit(own: pa.Array, declared: pa.Array) -> np.ndarray | None:
     """Where there was a value and now is none; None where all fit."""
     if own.null_count == declared.null_count:
         return None

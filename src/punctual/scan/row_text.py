@@ -122,7 +122,7 @@ _REPLACEMENT = "punctual-java"
 codecs.register_error(_REPLACEMENT, _replace_as_java)
 
 
-def _bytes_of(texts: pa.Array) -> np.ndarray:  # type: ignore[type-arg]
+def _bytes_of(texts: pa.Array) -> np.ndarray:
     """The bytes of all texts, without copying them."""
     _valid, offsets, data = texts.buffers()
     if data is None or not len(texts):
