@@ -13,6 +13,7 @@ NAMES = (
     "windows_vs_streaming",
     "window_specifications",
     "predicates",
+    "warm_ticks",
     "tick_overhead",
     "replay_overhead",
     "live_latency",

@@ -16,11 +16,18 @@ from benchmarks.processes import Meter
 from punctual.engine.engine import Engine
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime import session
+from punctual.runtime.backend import Tick
 from punctual.runtime.spark import SparkBackend
 
 
 class WarmBackend(SparkBackend):
-    """A data plane that outlives its engine."""
+    """A data plane that outlives its engine, and remembers the last tick that it ran."""
+
+    last: Tick | None = None
+
+    def tick(self, tick: Tick) -> pa.Table:
+        self.last = tick
+        return super().tick(tick)
 
     def close(self) -> None:
         """The session is ended by ``warm``."""

@@ -1,14 +1,16 @@
-"""The data plane without a JVM: DuckDB evaluates expressions, the very same operator reduces the rows.
+"""The data plane without a JVM: the very same operators scan and reduce, DuckDB evaluates expressions.
 
-For tests of everything around Spark: the engine, the store, the kernels. Rows are dealt out to partitions by a seeded
-shuffle, so whatever depends on how rows are cut or ordered shows here first. What Spark alone can mean (its casts, its
-functions, its types) is tested on Spark.
+For tests of everything around Spark: the engine, the store, the scan, the kernels. Rows are dealt out to tasks by a
+seeded shuffle, so whatever depends on how rows are cut or ordered shows here first. What Spark alone can mean (its
+casts, its functions, its types) is tested on Spark.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +19,19 @@ import pyarrow.csv
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
 from punctual.runtime.backend import Question, SliceWork, Tick, TypeReport, TypeRequest
+from punctual.runtime.direct_plan import direct_stream
 from punctual.runtime.lower import Branch, Limits, branch_sql
-from punctual.runtime.operators.reduce import Reduce
+from punctual.runtime.operators.direct import ScanAndReduce
+from punctual.runtime.operators.enrich import Lookup
+from punctual.runtime.operators.order import Order
+from punctual.runtime.operators.projected import ReduceProjected
+from punctual.runtime.operators.reduction import Reduce
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.tick import joined_table
-from punctual.store.products import OUTPUT
+from punctual.runtime.work_orders import work_order
+from punctual.scan.parts import Weighed
+from punctual.store.products import OUTPUT, to_ipc
+from tests.inprocess.dealt import Dealt
 from tests.inprocess.landed import read_landed
 from tests.inprocess.typecheck import typecheck
 from tests.reference.duck import arrow_type, connect, duck_text
@@ -57,27 +67,49 @@ class InProcess:
         with self._one_at_a_time:
             batches: list[pa.RecordBatch] = []
             for work in tick.work:
-                stream = work.branches[0].stream
-                columns = [(c.name, c.type) for c in stream.columns if c.derived is None]
-                self._duck.register("_slice", read_landed(work.slice.parts, columns))
-                for branch in work.branches:
-                    batches += self._reduce(tick, work, branch)
+                parts = work.feed.parts(work.slice)
+                direct = [branch for branch in work.branches if branch.direct is not None and parts is not None]
+                if direct and parts is not None:
+                    batches += self._direct(tick, work, direct, parts)
+                projected = [branch for branch in work.branches if branch.direct is None or parts is None]
+                if projected:
+                    columns = [(c.name, c.type) for c in projected[0].stream.columns if c.derived is None]
+                    self._duck.register("_slice", read_landed(work.slice.parts, columns))
+                    order = work_order([work], {}, tick.incoming, 1)
+                    for branch in projected:
+                        batches += self._projected(tick, work, branch, order)
             return pa.Table.from_batches(batches, OUTPUT)
 
-    def _reduce(self, tick: Tick, work: SliceWork, branch: Branch) -> list[pa.RecordBatch]:
+    def _direct(
+        self, tick: Tick, work: SliceWork, branches: Sequence[Branch], parts: Weighed
+    ) -> Iterator[pa.RecordBatch]:
+        """The very operator of Spark's tasks; every task sees all parts, and takes the rows that are dealt to it."""
+
+        def table(join: Join, outer: bool) -> Lookup:
+            content = tick.tables[join.table.lower()]
+            on = tuple((row.column or "", column) for row, column in join.on)
+            return Lookup(join.alias, on, outer, uuid.uuid4().hex, SimpleNamespace(value=to_ipc(content).to_pybytes()))
+
+        stream = direct_stream(work, branches, work.feed.reading, tick.shards, table)
+        order = work_order([work], {work.stream: parts}, tick.incoming, 1)
+        seed = int(self._random.integers(2**32))
+        for task in range(self._partitions):
+            yield from ScanAndReduce((stream,), Dealt(seed, task, self._partitions)).run(order, 0)
+
+    def _projected(self, tick: Tick, work: SliceWork, branch: Branch, order: Order) -> list[pa.RecordBatch]:
         views = {join.alias: self._view(join, tick.tables[join.table.lower()]) for join in branch.joins}
         # Translated once per branch: the bounds, which change with every batch, are filled in afterwards.
-        limits = Limits(str(work.earliest), HORIZON, THROUGH)
-        text = duck_text(branch_sql(branch, "_slice", views, limits, tops=work.tops))
+        limits = Limits(str(work.earliest), HORIZON, THROUGH, str(work.tops).lower())
+        text = duck_text(branch_sql(branch, "_slice", views, limits))
         text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None
-        operator = Reduce(work.stream, branch.units, late, tick.shards, tick.incoming, branch.counted, work.tops)
+        operator = ReduceProjected(Reduce(work.stream, branch.units, late, tick.shards, branch.counted))
         dealt = self._random.integers(0, self._partitions, rows.num_rows)
         found: list[pa.RecordBatch] = []
         for part in range(self._partitions):
             chosen = rows.take(self._random.permutation(np.flatnonzero(dealt == part)))
-            found += operator(chosen.to_batches())
+            found += operator.run(order, chosen.to_batches())
         return found
 
     def _view(self, join: Join, table: pa.Table) -> str:

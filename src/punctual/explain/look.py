@@ -37,7 +37,7 @@ class Look:
         return self.timing.text()
 
     def to_json(self) -> dict[str, Any]:
-        return explain_json(self.plan, self.timing, self._rides())
+        return explain_json(self.plan, self.catalog, self.timing, self._rides())
 
     def explanations(self) -> list[str]:
         """What the program's own EXPLAIN statements say."""

@@ -21,6 +21,7 @@ from punctual.plan.query import Bound, Period, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
+from punctual.runtime.ways import why_catalyst, why_spark_reads_stream
 from punctual.share.cadence.marginal import Ride
 
 
@@ -54,7 +55,7 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
             blocks.append(f"{label}  Filter {source}{parts}")
             source = label
         units[index] = f"u{next(numbers)}"
-        blocks.append(_panes(units[index], source, plan, index))
+        blocks.append(_panes(units[index], source, plan, index, way(unit, catalog)))
     blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
     labels = next(numbers) - 1
     head = f"shared plan · {count(len(plan.readers), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
@@ -97,7 +98,9 @@ def explain_query(catalog: Catalog, query: Query) -> str:
     return explain_sharing(share([query]), catalog)
 
 
-def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) -> dict[str, Any]:
+def explain_json(
+    plan: SharedPlan, catalog: Catalog, schedule: Schedule, rides: Sequence[Ride]
+) -> dict[str, Any]:
     """The shared plan and the schedule for programs."""
     return {
         "queries": len(plan.readers),
@@ -122,6 +125,7 @@ def explain_json(plan: SharedPlan, schedule: Schedule, rides: Sequence[Ride]) ->
                 "bands": [{"column": b.column.written, "cuts": list(b.cuts)} for b in unit.bands],
                 "synopses": _synopses(plan, index),
                 "windows": [{"range_us": r, "step_us": s} for r, s in unit.windows],
+                "rows": dict(zip(("by", "why"), way(unit, catalog))),
             }
             for index, unit in enumerate(plan.units)
         ],
@@ -180,9 +184,17 @@ def _source(stream: Stream) -> str:
             return f'topic "{topic}"'
 
 
-def _panes(label: str, source: str, plan: SharedPlan, index: int) -> str:
+def way(unit: Unit, catalog: Catalog) -> tuple[str, str | None]:
+    """Where a unit's rows are made: in the task that reads them, or by Spark, and then why."""
+    reads = next(filter(None, (why_spark_reads_stream(catalog.streams[name.lower()]) for name in unit.streams)), None)
+    why = reads or why_catalyst(unit, catalog.streams, catalog.tables)
+    return ("task", None) if why is None else ("spark", why)
+
+
+def _panes(label: str, source: str, plan: SharedPlan, index: int, way: tuple[str, str | None]) -> str:
     unit = plan.units[index]
     lines = [line(f"{label}  PaneAggregate {source}", f"read by {len(plan.readers_of(index))}")]
+    lines.append("      rows   in the task that reads them" if way[1] is None else f"      rows   by Spark: {way[1]}")
     lines += [f"      key    {key.written}" for key in unit.keys]
     lines += [f"      band   {band.column.written}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
     for synopsis, described in zip(unit.synopses, _synopses(plan, index)):

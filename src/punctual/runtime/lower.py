@@ -1,15 +1,15 @@
 """From shared units to what a tick runs: projections in Spark SQL, specifications for the kernels.
 
-A *branch* is one read of a stream's slice. Units whose enrichment keeps rows apart (every table row found by its key at
-most once) share the stream's first branch: their joins become LEFT joins, and an inner join's misses go into the unit's
-mask. A unit whose table repeats keys gets a branch of its own, for there a row may become several.
-Every expression is computed once per branch, however many units name it.
+A *branch* is one read of a stream's slice. Units that go the same way (``ways.py``) and whose enrichment keeps rows
+apart (every table row found by its key at most once) share a branch: their joins become LEFT joins, and an inner join's
+misses go into the unit's mask. A unit whose table repeats keys gets a branch of its own, for there a row may become
+several. Every expression is computed once per branch, however many units name it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
@@ -18,12 +18,15 @@ from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY, joined_colum
 from punctual.plan.expression import Expression, cast, column_of, conjunction
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.relation import Stream
+from punctual.plan.relation import Stream, Table
 from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.sql_text import quoted
 from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.read_plan import row_text
+from punctual.runtime.direct_values import Types, direct_value
+from punctual.runtime.operators.values import Value
+from punctual.runtime.ways import row_types, times_declared, why_catalyst
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class Branch:
     units: tuple[tuple[str, UnitSpec], ...]
     counted: bool
     """Whether this branch counts rows and writes dead letters: the first of its stream."""
+    direct: tuple[tuple[str, Value], ...] | None
+    """The projections without Spark: then its rows never leave the task that reads them. None where Spark projects."""
+    shared: bool = True
+    """Whether rows stay apart, so that the tables of one unit may not drop the rows of another."""
     united: bool = False
     """Whether some unit reads other streams too, so that rows need what they mean under common names."""
 
@@ -58,30 +65,69 @@ class _Columns:
 
 
 def branches(
-    stream: Stream, units: Sequence[tuple[str, Unit]], unique: Callable[[Join], bool], streams: Mapping[str, Stream]
+    stream: Stream,
+    units: Sequence[tuple[str, Unit]],
+    unique: Callable[[Join], bool],
+    streams: Mapping[str, Stream],
+    tables: Mapping[str, Table],
 ) -> tuple[Branch, ...]:
     """The reads of a stream for its units, the counting one first; ``streams`` has those that it is united with."""
-    shared: list[tuple[str, Unit]] = []
-    joins: dict[str, Join] = {}
-    alone: list[tuple[str, Unit]] = []
+    ways = {True: _Shared(), False: _Shared()}
+    alone: list[tuple[str, Unit, bool]] = []
     for name, unit in units:
-        fits = all(unique(j) and joins.get(j.alias, j) == j for j in unit.joins)
+        direct = why_catalyst(unit, streams, tables) is None
+        if not ways[direct].takes(name, unit, unique):
+            alone.append((name, unit, direct))
+    found = [
+        _branch(stream, tuple(one.joins.values()), one.units, streams, tables if direct else None)
+        for direct, one in ways.items()
+        if one.units
+    ]
+    # Somebody counts the rows, though no unit may share a branch.
+    found = found or [_branch(stream, (), (), streams, tables if times_declared(stream) else None)]
+    found += [
+        _branch(stream, unit.joins, [(name, unit)], streams, tables if direct else None, shared=False)
+        for name, unit, direct in alone
+    ]
+    return (replace(found[0], counted=True), *found[1:])
+
+
+@dataclass(slots=True)
+class _Shared:
+    """Units that share a branch, and their joins by alias."""
+
+    units: list[tuple[str, Unit]] = field(default_factory=list)
+    joins: dict[str, Join] = field(default_factory=dict)
+
+    def takes(self, name: str, unit: Unit, unique: Callable[[Join], bool]) -> bool:
+        """Take the unit, if its tables keep rows apart and its aliases mean the same."""
+        fits = all(unique(j) and self.joins.get(j.alias, j) == j for j in unit.joins)
         if fits:
-            joins.update({j.alias: j for j in unit.joins})
-        (shared if fits else alone).append((name, unit))
-    first = _branch(stream, tuple(joins.values()), shared, streams, counted=True)
-    others = (_branch(stream, unit.joins, [(name, unit)], streams, counted=False) for name, unit in alone)
-    return (first, *others)
+            self.joins.update({j.alias: j for j in unit.joins})
+            self.units.append((name, unit))
+        return fits
 
 
 def _branch(
     stream: Stream, joins: tuple[Join, ...], units: Sequence[tuple[str, Unit]], streams: Mapping[str, Stream],
-    *, counted: bool,
+    tables: Mapping[str, Table] | None, *, shared: bool = True,
 ) -> Branch:  # fmt: skip
+    """A branch; ``tables`` is None for one that Spark projects."""
     columns = _Columns()
     specs = tuple((name, _spec([streams[n.lower()] for n in unit.streams], unit, columns)) for name, unit in units)
     united = any(len(unit.streams) > 1 for _name, unit in units)
-    return Branch(stream, joins, columns.projections(), specs, counted, united)
+    projections = columns.projections()
+    direct = None if tables is None else _without_spark(projections, row_types(stream, joins, tables))
+    return Branch(stream, joins, projections, specs, False, direct, shared, united)
+
+
+def _without_spark(projections: Iterable[tuple[str, Expression]], types: Types) -> tuple[tuple[str, Value], ...]:
+    values: list[tuple[str, Value]] = []
+    for name, expression in projections:
+        value = direct_value(expression, types)
+        assert value is not None, f"a unit goes the direct way with {expression.sql}"
+        values.append((name, value))
+    return tuple(values)
 
 
 def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
@@ -133,15 +179,19 @@ def _improbable(stream: Stream) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which event times count, as SQL numbers: from ``earliest`` through ``horizon``, after ``complete_through``."""
+    """Which event times count, as SQL: from ``earliest`` through ``horizon``, after ``complete_through``.
+
+    ``tops`` says whether the origin of rows that count is asked for.
+    """
 
     earliest: str
     horizon: str
     complete_through: str
+    tops: str
 
 
-def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits, *, tops: bool) -> str:
-    """The Spark SQL of a branch over the view of the stream's slice; ``tops`` asks for the origin of rows that count.
+def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Limits) -> str:
+    """The Spark SQL of a branch over the view of the stream's slice.
 
     ``tables`` maps a join's alias to the view of its table, whose columns have the names of the enriched row.
     """
@@ -153,7 +203,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
         meanings = "".join(f", {value.sql} AS {quoted(name)}" for name, value in own_meanings(stream).items())
     derived = [f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in stream.columns if c.derived is not None]
     declared = ", ".join(quoted(c.name) for c in stream.columns if c.derived is None)
-    source = f"SELECT {', '.join([declared, reason, raw, origin, *derived])} FROM {quoted(view)}"
+    source = f"SELECT *{''.join(f', {one}' for one in derived)} FROM {quoted(view)}"
     with_reasons = (
         f"SELECT *, unix_micros({event_time}) AS {time}, CASE WHEN {reason} IS NOT NULL THEN {reason}"
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
@@ -167,15 +217,15 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
     if branch.counted:
         outputs += [
             f"CASE WHEN {why} IS NOT NULL THEN coalesce({raw}, {row_text(f'struct({declared})')}) END AS {row}",
-            origin if tops else f"CASE WHEN {why} IS NOT NULL THEN {origin} END AS {origin}",
+            f"CASE WHEN {why} IS NOT NULL OR {limits.tops} THEN {origin} END AS {origin}",
         ]
     else:
         outputs += [f"CAST(NULL AS STRING) AS {row}", f"CAST(NULL AS STRING) AS {origin}"]
     outputs += [f"({expression.sql}) AS {name}" for name, expression in branch.projections]
     text = f"SELECT {', '.join(outputs)} FROM ({with_reasons})"
     for join in branch.joins:
-        # Only a branch of its own may drop rows: the shared one counts all of them.
-        kind = "LEFT JOIN" if branch.counted or join.how == "left" else "JOIN"
+        # Only a branch of its own may drop rows.
+        kind = "LEFT JOIN" if branch.shared or join.how == "left" else "JOIN"
         text += f" {kind} {quoted(tables[join.alias])} ON {join_condition(join)}"
     if not branch.counted:
         text += f" WHERE {why} IS NULL"

@@ -77,10 +77,15 @@ CONTEXT_OPTIONS: dict[str, str] = {
     # Without checksum files beside the data, which also could not stand beside a file whose name has a colon.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.worker.reuse": "true",
+    # Over TCP every job waits 40 ms for an acknowledgement that is being held back.
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "punctual.runtime.operators.daemon",
     "spark.submit.deployMode": "client",
 }
 """Options that are fixed when the context starts."""
+
+LONGEST_SOCKET_FOLDER = 60
+"""The path of a socket has 107 bytes, and its name some forty."""
 
 SILENCED = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark")
 """Python loggers that would print what an exception already says."""
@@ -209,6 +214,10 @@ def scrubbed(environ: Mapping[str, str], java: Java) -> dict[str, str]:
     return kept
 
 
+def _names_sockets(master: str, folder: Path) -> bool:
+    return master.startswith("local[") and len(str(folder)) < LONGEST_SOCKET_FOLDER
+
+
 def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSession:
     global _own
     java = find_java(os.environ)
@@ -225,6 +234,8 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        # On one machine: beside the rest of what is removed, where the path is not too long for a socket's.
+        **({"spark.python.unix.domain.socket.dir": str(folder)} if _names_sockets(master, folder) else {}),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }

@@ -20,7 +20,7 @@ from punctual.runtime.analysis import typecheck
 from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators.shards import AnswerShards
-from punctual.runtime.tick import TableViews, run_tick
+from punctual.runtime.tick import Jobs
 from punctual.store.products import OUTPUT_DDL
 
 
@@ -33,7 +33,7 @@ class SparkBackend:
             self.spark = session.start(master, "punctual", options or {})
         self._shared = self.spark.sparkContext is former
         self._slots = self.spark.sparkContext.defaultParallelism
-        self._views = TableViews()
+        self._jobs = Jobs(self.spark, self._slots)
         self._tag = f"punctual-{uuid.uuid4().hex}"
         self._tagged = threading.local()
 
@@ -44,7 +44,7 @@ class SparkBackend:
 
     def tick(self, tick: Tick) -> pa.Table:
         self._tag_thread()
-        return run_tick(self.spark, tick, self._slots, self._views)
+        return self._jobs.run(tick)
 
     def shards(self, operator: AnswerShards) -> pa.Table:
         self._tag_thread()

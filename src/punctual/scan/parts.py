@@ -5,6 +5,8 @@ Parts are cut by bytes, row groups and row numbers alone, so where a row is read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -52,3 +54,6 @@ class RatePart(msgspec.Struct, frozen=True, tag="rate", tag_field="part"):
 
 
 Part = JsonPart | CsvPart | ParquetPart | RatePart
+
+Weighed = Sequence[tuple[Part, int]]
+"""Parts, and how many bytes each has."""

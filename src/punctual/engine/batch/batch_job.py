@@ -164,7 +164,10 @@ class _FilesFail:
 
 def _without_units(running: RunningProgram) -> RunningProgram:
     first = {
-        name: tuple(replace(branch, units=(), projections=(), joins=()) for branch in several[:1])
+        name: tuple(
+            replace(branch, units=(), projections=(), joins=(), direct=None if branch.direct is None else ())
+            for branch in several[:1]
+        )
         for name, several in running.branches.items()
     }
     return replace(running, branches=first)

@@ -121,7 +121,10 @@ def plan_program(
     def unique(join: Join) -> bool:
         return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
 
-    reads = {name: branches(catalog.streams[name], units, unique, catalog.streams) for name, units in by_stream.items()}
+    reads = {
+        name: branches(catalog.streams[name], units, unique, catalog.streams, catalog.tables)
+        for name, units in by_stream.items()
+    }
     specs = {key: spec for several in reads.values() for branch in several for key, spec in branch.units}
     late = {
         name: rows_only(sorted({window for _key, unit in units for window in unit.windows}))

@@ -12,7 +12,7 @@ import codecs
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ from punctual.ports.feeds.read_plan import (
     row_text,
 )
 from punctual.ports.feeds.slices import FileRef
+from punctual.ports.feeds.stretches import is_packed_for_spark, stretches
+from punctual.scan.parts import CsvPart, Weighed
 
 Layout = tuple[int, tuple[int | None, ...]]
 """How many fields a record has, and which of them each declared column is."""
@@ -50,7 +52,7 @@ class _CutError(Exception):
 
 def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
     """Plans by layout; a file whose header cannot be read or matches nothing is unreadable."""
-    layouts: dict[Layout, list[str]] = defaultdict(list)
+    layouts: dict[Layout, list[FileRef]] = defaultdict(list)
     faults: list[tuple[str, str]] = []
     has_header = flag(options, "header", "true").lower() == "true"
     by_position: Layout = (len(columns), tuple(range(len(columns))))
@@ -58,13 +60,29 @@ def inspect_csv(files: Sequence[FileRef], columns: Columns, options: Sequence[tu
         try:
             header = _header(ref.path, options) if has_header else []
             if header is not None:
-                layouts[_layout(header, columns, options) if has_header else by_position].append(ref.path)
+                layouts[_layout(header, columns, options) if has_header else by_position].append(ref)
         except _HeaderError as problem:
             faults.append((ref.path, str(problem)))
         except (OSError, ValueError, LookupError, csv.Error, pa.ArrowException) as problem:
             faults.append((ref.path, f"its header cannot be read: {problem}"))
-    plans = [_plan(tuple(paths), layout, columns, options, has_header) for layout, paths in layouts.items()]
-    return Inspection(tuple(plans), tuple(faults))
+
+    def plans() -> tuple[ReadPlan, ...]:
+        return tuple(
+            _plan(tuple(ref.path for ref in refs), layout, columns, options, has_header)
+            for layout, refs in layouts.items()
+        )
+
+    packed = any(is_packed_for_spark(ref.path) for ref in files)
+    return Inspection(None if packed else _parts(layouts), plans, tuple(faults))
+
+
+def _parts(layouts: Mapping[Layout, Sequence[FileRef]]) -> Weighed:
+    return [
+        (CsvPart(ref.path, start, end, width, places), end - start)
+        for (width, places), refs in layouts.items()
+        for ref in refs
+        for start, end in stretches(ref.path, ref.size)
+    ]
 
 
 def _header(path: str, options: Sequence[tuple[str, str]]) -> list[str] | None:

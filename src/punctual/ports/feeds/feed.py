@@ -1,8 +1,8 @@
 """What the engine and the data plane ask of a stream's source.
 
-A feed lists its source, plans the next slice, reads it on Spark, and remembers what was taken. Nothing of that memory
-is durable: it is rebuilt at start from the slices of committed batches. ``look`` may be called from another thread
-while a batch is read; the other methods belong to one thread.
+A feed lists its source, plans the next slice, says how tasks read it, and remembers what was taken. Nothing of that
+memory is durable: it is rebuilt at start from the slices of committed batches. ``look`` may be called from another
+thread while a batch is read; the other methods belong to one thread.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from punctual.clock import Micros
 from punctual.ports.feeds.releases import Arrivals
 from punctual.ports.feeds.slices import FileSlice, RateSlice
+from punctual.scan.open_part import Reading
+from punctual.scan.parts import Weighed
 
 S = TypeVar("S", FileSlice, RateSlice)
 Lost = list[tuple[str, str]]
@@ -58,8 +60,17 @@ class FeedOf(Protocol[S]):
         """What is wrong with a part that spoiled a job, where that can be told without Spark."""
         ...
 
+    @property
+    def reading(self) -> Reading:
+        """How tasks read its parts."""
+        ...
+
+    def parts(self, planned: S) -> Weighed | None:
+        """The slice cut into parts for tasks; None where Spark's own readers must read it."""
+        ...
+
     def read(self, spark: SparkSession, planned: S) -> DataFrame:
-        """The rows of the slice: declared columns, and ours for reason, text and origin. Runs no job."""
+        """The rows of the slice, read by Spark: declared columns, and ours for reason, text and origin. Runs no job."""
         ...
 
     def taken(self, planned: S) -> None:

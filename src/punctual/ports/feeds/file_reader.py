@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,6 +12,10 @@ from punctual.ports.feeds.json_rows import inspect_json
 from punctual.ports.feeds.parquet_rows import inspect_parquet
 from punctual.ports.feeds.read_plan import Columns, Inspection, name_fault, read_plans
 from punctual.ports.feeds.slices import FileRef
+from punctual.scan.csv_records import csv_settings
+from punctual.scan.open_part import Reading
+from punctual.scan.parts import Weighed
+from punctual.scan.supported import why_spark_reads
 
 Inspect = Callable[[Sequence[FileRef], Columns, Sequence[tuple[str, str]]], Inspection]
 FORMATS: dict[str, Inspect] = {"JSON": inspect_json, "CSV": inspect_csv, "PARQUET": inspect_parquet}
@@ -30,6 +35,9 @@ class FileReader:
 
     def __init__(self, columns: Columns, format: str, options: Sequence[tuple[str, str]] = ()) -> None:  # noqa: A002
         self.columns = tuple(columns)
+        self.reading = Reading(self.columns, csv_settings(options) if format.upper() == "CSV" else None)
+        """How tasks read parts of the files."""
+        self._is_scanned = why_spark_reads(format.upper(), columns, options) is None
         self._options = tuple(options)
         self._inspect = FORMATS[format.upper()]
         self._last: tuple[tuple[FileRef, ...], Inspection] | None = None
@@ -38,9 +46,14 @@ class FileReader:
         """Files that cannot be read at all, as far as their names, headers or footers tell, with the reason."""
         return list(self._inspection(files).unreadable)
 
+    def parts(self, files: Sequence[FileRef]) -> Weighed | None:
+        """The readable files cut into parts for tasks; None where Spark must read them: nested values, and what its
+        options ask for."""
+        return self._inspection(files).parts if self._is_scanned else None
+
     def read(self, spark: SparkSession, files: Sequence[FileRef]) -> DataFrame:
-        """The rows of the readable files: declared columns and ours; runs no job."""
-        return read_plans(spark, self._inspection(files).plans, self.columns)
+        """The rows of the readable files, read by Spark: declared columns and ours; runs no job."""
+        return read_plans(spark, self._inspection(files).plans(), self.columns)
 
     def _inspection(self, files: Sequence[FileRef]) -> Inspection:
         """``unreadable`` and ``read`` of the same files look at them once."""
@@ -48,5 +61,5 @@ class FileReader:
         if self._last is None or self._last[0] != wanted:
             faults = {ref.path: fault for ref in wanted if (fault := name_fault(ref.path)) is not None}
             found = self._inspect([ref for ref in wanted if ref.path not in faults], self.columns, self._options)
-            self._last = wanted, Inspection(found.plans, (*faults.items(), *found.unreadable))
+            self._last = wanted, replace(found, unreadable=(*faults.items(), *found.unreadable))
         return self._last[1]

@@ -21,6 +21,8 @@ from punctual.ports.feeds.listed_files import ListedFiles
 from punctual.ports.feeds.listing import absolute, list_files, still_there
 from punctual.ports.feeds.releases import PartArrivals
 from punctual.ports.feeds.slices import FileRef, FileSlice
+from punctual.scan.open_part import Reading
+from punctual.scan.parts import Weighed
 
 MAX_BYTES = 2**30
 """What one batch reads at most, unless one file is larger."""
@@ -34,8 +36,17 @@ class Reader(Protocol):
         """Files that cannot be read at all, as far as their names, headers or footers tell."""
         ...
 
+    @property
+    def reading(self) -> Reading:
+        """How tasks read parts of the others."""
+        ...
+
+    def parts(self, files: Sequence[FileRef]) -> Weighed | None:
+        """The others cut into parts for tasks; None where Spark must read them."""
+        ...
+
     def read(self, spark: SparkSession, files: Sequence[FileRef]) -> DataFrame:
-        """The rows of the others: declared columns and ours; runs no job."""
+        """The rows of the others, read by Spark: declared columns and ours; runs no job."""
         ...
 
 
@@ -112,6 +123,13 @@ class FilesFeed:
 
     def damage(self, part: str) -> str | None:
         return damage(path_of(part))
+
+    @property
+    def reading(self) -> Reading:
+        return self._reader.reading
+
+    def parts(self, planned: FileSlice) -> Weighed | None:
+        return self._reader.parts(planned.files)
 
     def read(self, spark: SparkSession, planned: FileSlice) -> DataFrame:
         return self._reader.read(spark, planned.files)

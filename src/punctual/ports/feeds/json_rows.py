@@ -26,6 +26,8 @@ from punctual.ports.feeds.read_plan import (
     sql_map,
 )
 from punctual.ports.feeds.slices import FileRef
+from punctual.ports.feeds.stretches import is_packed_for_spark, stretches
+from punctual.scan.parts import JsonPart, Part
 
 ROWS, END = own("rows"), own("end")
 """The array that a line is parsed in, and the one field of the element that follows it."""
@@ -35,12 +37,17 @@ BLANK = "' \\t\\r\\n'"
 
 
 def inspect_json(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
-    """One plan for all files: JSON names its fields in every record, so there is nothing to look up."""
+    """One plan for all files: JSON names its fields in every record, so there is nothing to look up.
+    """
     paths = tuple(ref.path for ref in files)
+    parts: list[tuple[Part, int]] | None = None
+    if not any(is_packed_for_spark(path) for path in paths):
+        cuts = ((ref.path, start, end) for ref in files for start, end in stretches(ref.path, ref.size))
+        parts = [(JsonPart(path, start, end), end - start) for path, start, end in cuts]
     encoding = flag(options, "encoding", flag(options, "charset", "utf-8")).lower()
     has_lines = flag(options, "multiLine", "false").lower() != "true" and encoding in ("utf-8", "utf8")
-    plan = (_lines if has_lines else _records)(paths, columns, options)
-    return Inspection((plan,) if paths else (), ())
+    make = _lines if has_lines else _records
+    return Inspection(parts, lambda: (make(paths, columns, options),) if paths else ())
 
 
 def _lines(paths: tuple[str, ...], columns: Columns, options: Sequence[tuple[str, str]]) -> ReadPlan:

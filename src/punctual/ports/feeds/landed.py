@@ -19,6 +19,8 @@ from punctual.ports.feeds.landing import file_name, number_of, write_rows
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.read_plan import Columns
 from punctual.ports.feeds.slices import FileRef, FileSlice
+from punctual.scan.open_part import Reading
+from punctual.scan.parts import Weighed
 
 
 class LandedFeed(FilesFeed):
@@ -70,6 +72,15 @@ class _LandedReader:
     def unreadable(self, files: Sequence[FileRef]) -> Lost:
         lines, tables = _by_format(files)
         return self._json.unreadable(lines) + self._parquet.unreadable(tables)
+
+    @property
+    def reading(self) -> Reading:
+        return self._json.reading
+
+    def parts(self, files: Sequence[FileRef]) -> Weighed | None:
+        lines, tables = _by_format(files)
+        rows, columns = self._json.parts(lines), self._parquet.parts(tables)
+        return None if rows is None or columns is None else [*rows, *columns]
 
     def read(self, spark: SparkSession, files: Sequence[FileRef]) -> DataFrame:
         lines, tables = _by_format(files)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
+from punctual.scan.exact_cast import exact_cast
+from punctual.scan.parts import ParquetPart, Part
 
 NANOS, MILLIS = "NANOSECONDS", "MILLISECONDS"
 """Columns of times that are read as BIGINT: Spark does not know nanoseconds, and fails at the first millisecond that
@@ -55,6 +57,11 @@ _CASTS = {
 }
 
 
+GROUP_BYTES = 1 << 20
+WEIGHT = 4
+"""What a byte of columns weighs against one of text: reading it takes less, its rows take as long as others."""
+
+
 class _FileError(Exception):
     """A file that cannot give the declared columns."""
 
@@ -62,17 +69,44 @@ class _FileError(Exception):
 def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequence[tuple[str, str]]) -> Inspection:
     """Plans by shape; a file without a footer, without a declared column or with an impossible type is unreadable."""
     shapes: dict[Shape, list[str]] = defaultdict(list)
+    parts: list[tuple[Part, int]] = []
     faults: list[tuple[str, str]] = []
     for ref in files:
         try:
-            shapes[_shape(pq.read_metadata(ref.path), columns)].append(ref.path)
+            metadata = pq.read_metadata(ref.path)
+            shape = _shape(metadata, columns)
+            shapes[shape].append(ref.path)
+            parts += _groups(ref.path, metadata, shape)
         except _FileError as problem:
             faults.append((ref.path, str(problem)))
         except (OSError, pa.ArrowException) as problem:
             first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             faults.append((ref.path, f"its footer cannot be read: {first}"))
-    plans = [_plan(tuple(paths), shape, columns, options) for shape, paths in shapes.items()]
-    return Inspection(tuple(plans), tuple(faults))
+    scanned = all(_is_scanned(shape, columns) for shape in shapes)
+
+    def plans() -> tuple[ReadPlan, ...]:
+        return tuple(_plan(tuple(paths), shape, columns, options) for shape, paths in shapes.items())
+
+    return Inspection(parts if scanned else None, plans, tuple(faults))
+
+
+def _groups(path: str, metadata: pq.FileMetaData, shape: Shape) -> Iterator[tuple[Part, int]]:
+    """Row groups as parts; many small ones are one."""
+    names = tuple(None if found is None else found[0] for found in shape)
+    first, size = 0, 0
+    for group in range(metadata.num_row_groups):
+        size += metadata.row_group(group).total_byte_size
+        if size >= GROUP_BYTES or group + 1 == metadata.num_row_groups:
+            yield ParquetPart(path, first, group + 1, names), WEIGHT * size
+            first, size = group + 1, 0
+
+
+def _is_scanned(shape: Shape, columns: Columns) -> bool:
+    """Whether our scan has every cast that the files need."""
+    return all(
+        found is None or exact_cast(found[1], canonical(kind)) is not None
+        for found, (_name, kind) in zip(shape, columns)
+    )
 
 
 def _shape(metadata: pq.FileMetaData, columns: Columns) -> Shape:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from punctual.clock import SECOND, Micros
-from punctual.own_names import ORIGIN, RAW, REASON
-from punctual.plan.sql_text import quoted
+from punctual.errors import InternalError
 from punctual.ports.feeds.feed import Backlog, Lost
-from punctual.ports.feeds.read_plan import jvm_strings
 from punctual.ports.feeds.releases import Arrivals, PartArrivals, RowArrivals
 from punctual.ports.feeds.slices import BYTES_PER_ROW, RateSlice
+from punctual.scan.open_part import Reading
+from punctual.scan.parts import RatePart, Weighed
 
 BATCH_ROWS = 1_000_000
-ROWS_PER_PARTITION = 250_000
-"""Fixed, so that the partition of a row does not depend on the machine."""
+ROWS_PER_PART = 250_000
+GENERATED_BYTES = 8
+"""What a row weighs against the bytes of files: a task makes a million of them in the time of some megabytes."""
 
 
 class RateFeed:
@@ -92,17 +93,20 @@ class RateFeed:
     def damage(self, part: str) -> str | None:
         return None
 
-    def read(self, spark: SparkSession, planned: RateSlice) -> DataFrame:
-        partitions = max(1, -(-(planned.end - planned.start) // ROWS_PER_PARTITION))
-        numbers = spark._jsparkSession.range(planned.start, planned.end, 1, partitions)
-        expressions = [
-            f"timestamp_micros({planned.origin_us}L + (id * {self.per_us}L) div {self.rows}L) AS ts",
-            "id AS value",
-            f"CAST(NULL AS STRING) AS {quoted(REASON)}",
-            f"CAST(NULL AS STRING) AS {quoted(RAW)}",
-            f"'rate' AS {quoted(ORIGIN)}",
+    @property
+    def reading(self) -> Reading:
+        return Reading((("ts", "TIMESTAMP"), ("value", "BIGINT")))
+
+    def parts(self, planned: RateSlice) -> Weighed:
+        starts = range(planned.start, planned.end, ROWS_PER_PART)
+        ends = [*starts[1:], planned.end]
+        return [
+            (RatePart(start, end, planned.origin_us, self.rows, self.per_us), GENERATED_BYTES * (end - start))
+            for start, end in zip(starts, ends)
         ]
-        return DataFrame(numbers.toDF().selectExpr(jvm_strings(spark, expressions)), spark)
+
+    def read(self, spark: SparkSession, planned: RateSlice) -> DataFrame:
+        raise InternalError("tasks generate rows; Spark never does")
 
     def taken(self, planned: RateSlice) -> None:
         self._done = max(self._done, planned.end)

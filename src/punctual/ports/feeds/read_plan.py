@@ -12,7 +12,7 @@ characters in their names n times each.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from punctual.own_names import ORIGIN, RAW, REASON
 from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.file_names import is_escaped
+from punctual.scan.parts import Weighed
 
 Columns = Sequence[tuple[str, str]]
 """Declared columns: name and type as Spark's DDL."""
@@ -50,10 +51,14 @@ class ReadPlan:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a look at the files on the driver gave: how to read them, and which cannot be read and why."""
+    """What a look at the files on the driver gave: how to read them, and which cannot be read and why.
 
-    plans: tuple[ReadPlan, ...]
-    unreadable: tuple[tuple[str, str], ...]
+    ``parts`` are for tasks, None where only Spark reads these files; ``plans`` makes plans for Spark.
+    """
+
+    parts: Weighed | None
+    plans: Callable[[], tuple[ReadPlan, ...]]
+    unreadable: tuple[tuple[str, str], ...] = ()
 
 
 def read_plans(spark: SparkSession, plans: Sequence[ReadPlan], columns: Columns) -> DataFrame:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import punctual.runtime.operators.reduce  # noqa: F401
+import punctual.runtime.operators.direct
+import punctual.runtime.operators.in_worker
+import punctual.runtime.operators.projected
+import punctual.runtime.operators.scan_rows  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kernel.panes.spec import Reader, UnitSpec
-from punctual.runtime.operators.reduce import write_payload
+from punctual.runtime.operators.reduction import write_payload
 from punctual.store.products import MergedCells, Produced, ShardAnswers, from_ipc, output, to_ipc
 
 

@@ -1,0 +1,93 @@
+"""Operators inside Spark's Python workers: as a stage of a DataFrame, and as a job by itself.
+
+A worker lives for many jobs. It keeps what it has unpacked of a program, which travels with every task as bytes that
+are looked at once.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from punctual.runtime.operators.order import current_order
+from punctual.store.products import OUTPUT, to_ipc
+
+MOST_OPERATORS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An operator as bytes, and a token that is its own."""
+
+    token: str
+    payload: bytes
+
+    def operator(self) -> Any:
+        """The operator, unpacked once per worker."""
+        if self.token not in _UNPACKED:
+            if len(_UNPACKED) >= MOST_OPERATORS:
+                _UNPACKED.clear()
+            _UNPACKED[self.token] = pickle.loads(self.payload)
+        return _UNPACKED[self.token]
+
+
+_UNPACKED: dict[str, Any] = {}
+
+
+def packed(operator: Any) -> Packed:
+    """The operator, ready to travel."""
+    return Packed(uuid.uuid4().hex, pickle.dumps(operator, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+@dataclass(frozen=True, slots=True)
+class ByTask:
+    """A stage over task numbers (``mapInArrow``): the operator reads what the order says for its task."""
+
+    packed: Packed
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                yield from self.packed.operator().run(current_order(), task)
+        _keep_what_is_loaded()
+
+
+@dataclass(frozen=True, slots=True)
+class ByRows:
+    """A stage over rows (``mapInArrow``)."""
+
+    packed: Packed
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.packed.operator().run(current_order(), batches)
+        _keep_what_is_loaded()
+
+
+@dataclass(frozen=True, slots=True)
+class AsJob:
+    """A whole job over task numbers (``mapPartitions``): products as one Arrow stream per task."""
+
+    packed: Packed
+
+    def __call__(self, tasks: Iterable[int]) -> Iterator[bytes]:
+        for task in tasks:
+            batches = self.packed.operator().run(current_order(), task)
+            yield to_ipc(pa.Table.from_batches(batches, OUTPUT)).to_pybytes()
+        _keep_what_is_loaded()
+
+
+@cache
+def _keep_what_is_loaded() -> None:
+    """Take the kernels and libraries, loaded by now, out of the reach of the garbage collector; once per process.
+
+    Spark's daemon collects garbage after every task, and looking through all of them takes longer than a small task.
+    """
+    gc.collect()
+    gc.freeze()
