@@ -1,0 +1,211 @@
+"""Times and dates in text as Spark's parser takes them, one at a time."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+_DAY_US = 86_400_000_000
+_LONG = 1 << 63
+_INT = 1 << 31
+_FIRST_GREGORIAN = -141_427
+"""The first day of the Gregorian calendar; earlier day numbers of old files are of the Julian one."""
+_SHORT_NAMES = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh", "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
+}  # fmt: skip
+_OFFSET = re.compile(r"([+-])(?:(\d)|(\d\d)|(\d\d)(\d\d)|(\d\d)(\d\d)(\d\d)|(\d\d):(\d\d)|(\d\d):(\d\d):(\d\d))", re.A)
+_BLANK = bytes([*range(33), 127])
+
+
+def timestamp(text: str) -> int | None:
+    """Microseconds since 1970 of a time, which is in UTC where it names no zone; None if it is none.
+
+    >>> timestamp("2012-04-21T09:20:00.123+01:00"), timestamp("2012-4"), timestamp("21.04.2012")
+    (1334996400123000, 1333238400000000, None)
+    """
+    value = _timestamp(text)
+    if value is None and "GMT" in text:
+        value = _timestamp(text.replace("GMT", ""))
+    return value
+
+
+def _timestamp(text: str) -> int | None:
+    parsed = _parsed(text.encode("utf-8", "replace"))
+    if parsed is None:
+        return None
+    parts, zone, only_time = parsed
+    ahead = 0 if zone is None else _zone(zone)
+    if ahead is None:
+        return None
+    day = _today(ahead) if only_time else day_number(*parts[:3])
+    return None if day is None else _micros(day, parts, ahead)
+
+
+def timestamp_ntz(text: str) -> int | None:
+    """Microseconds of a time without a zone; None if it is none.
+
+    >>> timestamp_ntz("2012-04-21"), timestamp_ntz("2012-04-21T00:00:00Z")
+    (1334966400000000, None)
+    """
+    parsed = _parsed(text.encode("utf-8", "replace"))
+    if parsed is None or parsed[1] is not None or parsed[2]:
+        return None
+    day = day_number(*parsed[0][:3])
+    return None if day is None else _micros(day, parsed[0], 0)
+
+
+def date(text: str) -> int | None:
+    """Days since 1970 of a date; a short or long number is one already. None if it is none.
+
+    >>> date("2012-04-21T09:20"), date("12"), date("2012/04/21")
+    (15451, 12, None)
+    """
+    day = _date(text)
+    if day is None and "GMT" in text:
+        day = _date(text.replace("GMT", ""))
+    if day is not None:
+        return day
+    if not re.fullmatch(r"[+-]?\d+", text):
+        return None
+    number = int(text)
+    return _from_julian(number) if -_INT <= number < _INT else None
+
+
+def day_number(year: int, month: int, day: int) -> int | None:
+    """Days since 1970 of a day of the proleptic Gregorian calendar; None if there is none.
+
+    >>> day_number(1970, 1, 2), day_number(2013, 2, 29)
+    (1, None)
+    """
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    most = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= most[month - 1]:
+        return None
+    return _civil(year, month, day)
+
+
+def _civil(year: int, month: int, day: int) -> int:
+    y = year - (month <= 2)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return y * 365 + y // 4 - y // 100 + y // 400 + of_year - 719_468
+
+
+def _from_julian(number: int) -> int:
+    """The number of the day with the same name in the Gregorian calendar."""
+    if number >= _FIRST_GREGORIAN:
+        return number
+    shifted = number + 719_470
+    y, of_cycle = divmod(shifted, 1461)
+    years = min(of_cycle // 365, 3)
+    of_year = of_cycle - 365 * years
+    month = (5 * of_year + 2) // 153
+    day = of_year - (153 * month + 2) // 5 + 1
+    year = 4 * y + years + (month >= 10)
+    return _civil(year, (month + 2) % 12 + 1, 1) + day - 1
+
+
+def _micros(day: int, parts: list[int], ahead: int | ZoneInfo) -> int | None:
+    hours, minutes, seconds, fraction = parts[3:7]
+    if hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    local = day * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    offset = ahead if isinstance(ahead, int) else _offset(ahead, local)
+    value = (local - offset) * 1_000_000 + fraction
+    return value if -_LONG <= value < _LONG else None
+
+
+def _offset(zone: ZoneInfo, local: int) -> int:
+    """Seconds that a zone is ahead at a local time; rules repeat every 400 years."""
+    cycle = 146_097 * 86_400
+    latest = 250_000_000_000
+    if local > latest:
+        local -= -(-(local - latest) // cycle) * cycle
+    local = max(local, -62_000_000_000)
+    offset = zone.utcoffset(datetime(1970, 1, 1) + timedelta(seconds=local))
+    return 0 if offset is None else int(offset.total_seconds())
+
+
+def _today(ahead: int | ZoneInfo) -> int:
+    now = int(time.time())
+    offset = ahead if isinstance(ahead, int) else _offset(ahead, now)
+    return (now + offset) // 86_400
+
+
+def _date(text: str) -> int | None:
+    data = text.encode("utf-8", "replace").strip(_BLANK)
+    sign = -1 if data[:1] == b"-" else 1
+    data = data[1:] if data[:1] in (b"-", b"+") else data
+    found = re.match(rb"(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?=[ T]|\Z))?)?", data)
+    if found is None or (found[3] is None and found.end() < len(data)):
+        return None
+    day = day_number(sign * int(found[1]), int(found[2] or 1), int(found[3] or 1))
+    return day if day is not None and -_INT <= day < _INT else None
+
+
+_TIME = re.compile(
+    rb"""(?:
+        (?P<year>[+-]?\d{4,6}) (?: -(?P<month>\d{1,2}) (?: -(?P<day>\d{1,2}) (?: [ T](?P<hour>\d{1,2}) )? )? )?
+      | T(?P<thour>\d{1,2})
+      | (?P<ohour>\d{1,2})(?=:)
+    )
+    (?: :(?P<minute>\d{1,2}) (?: :(?P<second>\d{1,2}) (?: \.(?P<fraction>\d*) )? (?P<zone>[^0-9].*)? )? )?""",
+    re.X | re.S,
+)
+
+
+def _parsed(data: bytes) -> tuple[list[int], bytes | None, bool] | None:
+    """Year to microseconds, the zone's name, and whether there was only a time."""
+    found = _TIME.fullmatch(data.strip(_BLANK))
+    hourless = found is not None and found["minute"] and not (found["hour"] or found["thour"] or found["ohour"])
+    if found is None or hourless or (found["thour"] and data[:1] != b"T"):
+        return None
+    only_time = found["year"] is None
+    hour = found["hour"] or found["thour"] or found["ohour"] or b"0"
+    fraction = (found["fraction"] or b"")[:6].ljust(6, b"0")
+    parts = [int(found[name] or 1) for name in ("year", "month", "day")]
+    parts += [int(hour), int(found["minute"] or 0), int(found["second"] or 0), int(fraction)]
+    return parts, found["zone"], only_time
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: bytes) -> int | ZoneInfo | None:
+    """Seconds that a zone is ahead, or its rules; None if there is no such zone."""
+    text = name.decode("utf-8", "replace").strip("".join(map(chr, range(33))))
+    text = re.sub(r"([+-])(\d):", r"\g<1>0\2:", text, count=1, flags=re.A)
+    text = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", text, count=1, flags=re.A)
+    text = _SHORT_NAMES.get(text, text)
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return 0
+    if text[:1] in ("+", "-"):
+        return _fixed(text)
+    for prefix in ("UTC", "GMT", "UT"):
+        if text.startswith((prefix + "+", prefix + "-")):
+            return _fixed(text[len(prefix) :])
+    return ZoneInfo(text) if text in _zone_names() else None
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> frozenset[str]:
+    # Java leaves out what Python has for completeness.
+    return frozenset(available_timezones()) - {"EST", "MST", "HST", "localtime", "posixrules", "Factory", "ROC"}
+
+
+def _fixed(text: str) -> int | None:
+    found = _OFFSET.fullmatch(text)
+    if found is None:
+        return None
+    parts = [int(part) for part in found.groups()[1:] if part is not None]
+    hours, minutes, seconds = (parts + [0, 0])[:3]
+    ahead = hours * 3_600 + minutes * 60 + seconds
+    if minutes > 59 or seconds > 59 or ahead > 18 * 3_600:
+        return None
+    return -ahead if found[1] == "-" else ahead
