@@ -18,7 +18,6 @@ from typing import Literal
 
 from punctual.errors import Span
 from punctual.own_names import own, shown
-from punctual.plan.fingerprint import LAYOUT
 from punctual.plan.sql_text import literal, quoted
 
 INSTANT = own("at")
@@ -50,30 +49,11 @@ Part = str | Term
 
 
 @dataclass(frozen=True, slots=True)
-class CastOf:
-    """A value as another type of Spark's DDL."""
-
-    value: Expression
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class StructOf:
-    """Named values as one."""
-
-    fields: tuple[tuple[str, Expression], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Expression:
-    """Parts in order, no two texts side by side; ``span`` is its place in the program, which means nothing.
-
-    ``form`` says what it was made of, where those who need not ask Spark can tell by that.
-    """
+    """Parts in order, no two texts side by side; ``span`` is its place in the program, which means nothing."""
 
     parts: tuple[Part, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
-    form: CastOf | StructOf | None = field(default=None, compare=False, repr=False, metadata=LAYOUT)
 
     @property
     def sql(self) -> str:
@@ -144,8 +124,7 @@ def string(value: str) -> Expression:
 
 def cast(expression: Expression, data_type: str) -> Expression:
     """A cast to a type of Spark's DDL."""
-    text = compose("CAST((", expression, f") AS {data_type})", span=expression.span)
-    return replace(text, form=CastOf(expression, data_type))
+    return compose("CAST((", expression, f") AS {data_type})", span=expression.span)
 
 
 def truth(condition: Expression) -> Expression:
@@ -165,8 +144,7 @@ def function_call(function: str, arguments: Sequence[Expression]) -> Expression:
 
 def struct(fields: Sequence[tuple[str, Expression]]) -> Expression:
     """A struct of named fields."""
-    text = function_call("named_struct", [one for name, value in fields for one in (string(name), value)])
-    return replace(text, form=StructOf(tuple(fields)))
+    return function_call("named_struct", [one for name, value in fields for one in (string(name), value)])
 
 
 def _joined(expressions: Sequence[Expression], between: str) -> Expression:
