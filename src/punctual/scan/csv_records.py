@@ -16,10 +16,10 @@ from punctual.kernel.text.csv_fields import NONE, OTHER_WIDTH, RECORD, UNSURE, m
 from punctual.scan.block import Block, Columns, Faults, arrow_type
 from punctual.scan.csv_record import split_record
 from punctual.scan.csv_settings import NOT_SET, CsvSettings
-from punctual.scan.java_text import java_text
 from punctual.scan.lines import PIECE_BYTES, pieces
+from punctual.scan.text.java_text import java_text
+from punctual.scan.text.texts import Texts
 from punctual.scan.text_casts import cast_texts
-from punctual.scan.texts import Texts
 
 MOST_FIELDS = 20_480
 """Spark's parser takes no line with more."""

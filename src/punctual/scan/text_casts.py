@@ -1,7 +1,7 @@
 """Texts as declared types, exactly as Spark's ``try_cast`` of a string has them in a session of UTC.
 
-Kernels do ordinary texts; what they do not vouch for is looked at one by one (:mod:`punctual.scan.exact_numbers`,
-:mod:`punctual.scan.time_zones`).
+Kernels do ordinary texts; what they do not vouch for is looked at one by one (:mod:`punctual.scan.text.exact_numbers`,
+:mod:`punctual.scan.text.time_zones`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from punctual.kernel.text.numbers import DOUBTFUL, FITS, LONG, MISFIT, booleans, decimals, doubles, integers
 from punctual.kernel.text.times import DATELESS, ZONED, dates, times
 from punctual.scan.block import arrow_type
-from punctual.scan.exact_numbers import exact_decimal, exact_double, exact_float
-from punctual.scan.texts import Texts, fixed_array
-from punctual.scan.time_zones import find_zone, local_to_utc, today
+from punctual.scan.text.exact_numbers import exact_decimal, exact_double, exact_float
+from punctual.scan.text.texts import Texts, fixed_array
+from punctual.scan.text.time_zones import find_zone, local_to_utc, today
 
 Cast = tuple[pa.Array, NDArray[np.bool_]]
 _WHOLE: dict[str, type[np.signedinteger[Any]]] = {

@@ -43,16 +43,11 @@ def split_lines(
     classes[sep], classes[10], classes[13] = _SEPARATOR, _BREAK, _BREAK
     width, count, widest = slots.size, 0, 0
     while at < data.size:
-        first = at
-        while data[at] <= 32 and data[at] != 10 and data[at] != 13:
-            at += 1
-        blank = data[at] == 10 or data[at] == 13
-        if blank or data[first] == comment:
-            while data[at] != 10 and data[at] != 13:
-                at += 1
-            at += 1
-            continue
-        at, field, state = first, 0, RECORD
+        first, field, state = at, 0, RECORD
+        if data[at] <= 32 or data[at] == comment:
+            at = _after_nothing(data, at, comment)
+            if at > first:
+                continue
         while True:
             begin = at
             if data[at] == quote:
@@ -82,6 +77,19 @@ def split_lines(
         count += 1
         at += 1
     return count, widest
+
+
+@compiled
+def _after_nothing(data: Bytes, first: int, comment: int) -> int:
+    """Where the next line begins, if this one is blank or a comment; otherwise where this one does."""
+    at = first
+    while data[at] <= 32 and data[at] != 10 and data[at] != 13:
+        at += 1
+    if data[at] != 10 and data[at] != 13 and data[first] != comment:
+        return first
+    while data[at] != 10 and data[at] != 13:
+        at += 1
+    return at + 1
 
 
 @compiled

@@ -29,6 +29,28 @@ _MOST = 10**17
 
 
 @compiled
+def trimmed(data: Bytes, at: int, length: int) -> tuple[int, int]:
+    """Where a text begins and ends without white space and control characters around it."""
+    end = at + length
+    while at < end and (data[at] <= 32 or data[at] == 127):
+        at += 1
+    while end > at and (data[end - 1] <= 32 or data[end - 1] == 127):
+        end -= 1
+    return at, end
+
+
+@compiled
+def _without_blanks(data: Bytes, at: int, length: int) -> tuple[int, int]:
+    """As ``trimmed``, but DEL is no blank: for types whose texts Spark gives to Java."""
+    end = at + length
+    while at < end and data[at] <= 32:
+        at += 1
+    while end > at and data[end - 1] <= 32:
+        end -= 1
+    return at, end
+
+
+@compiled
 def booleans(
     data: Bytes, starts: Starts, lengths: Lengths, valid: Valid, values: NDArray[np.bool_], states: States
 ) -> None:
@@ -37,11 +59,7 @@ def booleans(
         states[row] = FITS
         if not valid[row]:
             continue
-        at, end = starts[row], starts[row] + lengths[row]
-        while at < end and (data[at] <= 32 or data[at] == 127):
-            at += 1
-        while end > at and (data[end - 1] <= 32 or data[end - 1] == 127):
-            end -= 1
+        at, end = trimmed(data, starts[row], lengths[row])
         states[row] = MISFIT
         word = np.int64(0)
         if 0 < end - at <= 5:
@@ -63,11 +81,7 @@ def integers(
         states[row] = FITS
         if not valid[row]:
             continue
-        at, end = starts[row], starts[row] + lengths[row]
-        while at < end and (data[at] <= 32 or data[at] == 127):
-            at += 1
-        while end > at and (data[end - 1] <= 32 or data[end - 1] == 127):
-            end -= 1
+        at, end = trimmed(data, starts[row], lengths[row])
         negative = at < end and data[at] == 45
         if at < end and (negative or data[at] == 43):
             at += 1
@@ -80,14 +94,9 @@ def integers(
                 fits = False
                 break
             total = total * 10 - digit
-        if negative:
-            fits = fits and total >= -most - 1
-        else:
-            fits = fits and total >= -most
-            total = -total
-        values[row] = total
-        if not fits:
+        if not fits or total < (-most - 1 if negative else -most):
             states[row] = MISFIT
+        values[row] = total if negative else -total
 
 
 @compiled
@@ -110,35 +119,13 @@ def decimals(
         if not valid[row]:
             continue
         states[row] = DOUBTFUL
-        at, end = starts[row], starts[row] + lengths[row]
-        while at < end and data[at] <= 32:
-            at += 1
-        while end > at and data[end - 1] <= 32:
-            end -= 1
+        at, end = _without_blanks(data, starts[row], lengths[row])
         negative = at < end and data[at] == 45
         if at < end and (negative or data[at] == 43):
             at += 1
-        total, digits, after, point = np.uint64(0), 0, 0, False
-        up, sure = False, True
-        for place in range(at, end):
-            byte = data[place]
-            if byte == 46 and not point:
-                point = True
-                continue
-            if byte < 48 or byte > 57 or total >= _MOST:
-                sure = False
-                break
-            digits += 1
-            if point and after >= scale:
-                # Of what is cut off the first digit alone decides.
-                if after == scale:
-                    up = byte >= 53
-                after += 1
-                continue
-            total = total * np.uint64(10) + np.uint64(byte - 48)
-            after += point
+        total, digits, after, up = _scaled(data, at, end, scale)
         missing = scale - min(after, scale)
-        if not sure or digits == 0 or missing > 19:
+        if digits == 0 or missing > 19:
             continue
         if up:
             total += np.uint64(1)
@@ -154,6 +141,33 @@ def decimals(
             high = ~high + np.uint64(low == 0)
         values[2 * row], values[2 * row + 1] = low, high
         states[row] = FITS
+
+
+@compiled
+def _scaled(data: Bytes, at: int, end: int, scale: int) -> tuple[np.uint64, int, int, bool]:
+    """Digits with a point as a whole number, up to so many after the point.
+
+    Also how many digits there are (none, if it has another form), how many of them after the point, and whether what is
+    cut off is at least half.
+    """
+    total, digits, after, point, up = np.uint64(0), 0, 0, False, False
+    for place in range(at, end):
+        byte = data[place]
+        if byte == 46 and not point:
+            point = True
+            continue
+        if byte < 48 or byte > 57 or total >= _MOST:
+            return total, 0, 0, False
+        digits += 1
+        if point and after >= scale:
+            # Of what is cut off the first digit alone decides.
+            if after == scale:
+                up = byte >= 53
+            after += 1
+            continue
+        total = total * np.uint64(10) + np.uint64(byte - 48)
+        after += point
+    return total, digits, after, up
 
 
 @compiled
@@ -187,11 +201,7 @@ def doubles(
         if not valid[row]:
             continue
         states[row] = DOUBTFUL
-        at, end = starts[row], starts[row] + lengths[row]
-        while at < end and data[at] <= 32:
-            at += 1
-        while end > at and data[end - 1] <= 32:
-            end -= 1
+        at, end = _without_blanks(data, starts[row], lengths[row])
         negative = at < end and data[at] == 45
         if at < end and (negative or data[at] == 43):
             at += 1
@@ -213,18 +223,8 @@ def doubles(
             at += 1
         if digits == 0:
             continue
-        if at < end and (data[at] == 101 or data[at] == 69):
-            at += 1
-            down = at < end and data[at] == 45
-            if at < end and (down or data[at] == 43):
-                at += 1
-            given, exponent = at, 0
-            while at < end and 48 <= data[at] <= 57 and exponent < 100_000:
-                exponent = exponent * 10 + int(np.int64(data[at]) - 48)
-                at += 1
-            if at == given:
-                continue
-            power += -exponent if down else exponent
+        exponent, at = _exponent(data, at, end)
+        power += exponent
         if at < end:
             continue
         if not many and total < _EXACT and -22 <= power <= 22:
@@ -234,3 +234,17 @@ def doubles(
             states[row] = FITS
         elif total != 0 and -reach < power < reach:
             states[row] = LONG
+
+
+@compiled
+def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """The power of ten at a place, 0 if there is none, and the place after it."""
+    if at == end or (data[at] != 101 and data[at] != 69):
+        return 0, at
+    down = at + 1 < end and data[at + 1] == 45
+    first = at + 2 if at + 1 < end and (down or data[at + 1] == 43) else at + 1
+    place, exponent = first, 0
+    while place < end and 48 <= data[place] <= 57 and exponent < 100_000:
+        exponent = exponent * 10 + int(np.int64(data[place]) - 48)
+        place += 1
+    return (-exponent if down else exponent), (at if place == first else place)

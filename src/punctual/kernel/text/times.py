@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.kernel.compiled import compiled
-from punctual.kernel.text.numbers import FITS, MISFIT, Bytes, Lengths, Starts, States, Valid
+from punctual.kernel.text.numbers import FITS, MISFIT, Bytes, Lengths, Starts, States, Valid, trimmed
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 """In microseconds."""
@@ -31,11 +31,7 @@ def dates(
         if not valid[row]:
             continue
         states[row] = MISFIT
-        at, end = starts[row], starts[row] + lengths[row]
-        while at < end and (data[at] <= 32 or data[at] == 127):
-            at += 1
-        while end > at and (data[end - 1] <= 32 or data[end - 1] == 127):
-            end -= 1
+        at, end = trimmed(data, starts[row], lengths[row])
         if at == end:
             continue
         sign = -1 if data[at] == 45 else 1
@@ -101,11 +97,7 @@ def times(
                 values[row] = last_day * DAY + clock
                 continue
         states[row] = MISFIT
-        at = first
-        while at < end and (data[at] <= 32 or data[at] == 127):
-            at += 1
-        while end > at and (data[end - 1] <= 32 or data[end - 1] == 127):
-            end -= 1
+        at, end = trimmed(data, first, lengths[row])
         zone, dateless = _split(data, first, at, end, parts)
         if zone == -2 or parts[3] > 23 or parts[4] > 59 or parts[5] > 59:
             continue
