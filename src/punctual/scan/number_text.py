@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 PLAIN_FROM, PLAIN_BELOW = 1e-3, 1e7
 """Sizes that are printed without an exponent."""
-_TINY = {pa.float64(): 1e-321, pa.float32(): 1e-43}
+_TINY = {pa.float64(): 1e-320, pa.float32(): 1e-42}
 """Below these a number has so few digits that Java prints two where one would do, and Arrow one."""
 
 
