@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from punctual.scan.block import Block
-from punctual.scan.csv_records import CsvSettings, read_csv
+from punctual.scan.csv_records import read_csv
+from punctual.scan.csv_settings import CsvSettings
 from punctual.scan.generated import read_rate
 from punctual.scan.json_lines import read_json
 from punctual.scan.parquet_groups import read_parquet
