@@ -104,9 +104,9 @@ def nearest_float(text: str, double: float) -> float:
     """
     with np.errstate(over="ignore", under="ignore"):
         found = np.float32(double)
+        other = np.nextafter(found, np.float32(np.inf if float(found) < double else -np.inf))
     if np.isinf(double) or float(found) == double:
         return float(found)
-    other = np.nextafter(found, np.float32(np.inf if float(found) < double else -np.inf))
     pair = [Fraction(float(x)) if np.isfinite(x) else Fraction(2) ** 128 * (1 if x > 0 else -1) for x in (found, other)]
     exact, middle = Fraction(double), sum(pair) / 2
     if exact != middle or Fraction(text) == middle:

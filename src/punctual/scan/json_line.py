@@ -131,10 +131,10 @@ class LineReader:
 
 
 def _decoded(line: bytes) -> str:
-    """The line as Java decodes it: half a surrogate pair in three bytes is one fault, not three."""
+    """The line as Java decodes it: half a surrogate pair, or its beginning, is one fault."""
     if line.isascii():
         return line.decode()
-    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]", "\ufffd".encode(), line).decode("utf-8", "replace")
+    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", "\ufffd".encode(), line).decode("utf-8", "replace")
 
 
 def named_values(text: str) -> set[str]:

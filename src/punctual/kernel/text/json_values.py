@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.kernel.compiled import compiled
+from punctual.kernel.text.bare import bare
 from punctual.kernel.text.json_tokens import FALSE, INTEGER, NULL, NUMBER, STRING, TRUE
 
 Bytes = NDArray[np.uint8]
@@ -22,7 +22,7 @@ POWERS = 10.0 ** np.arange(23)
 """Powers of ten that are doubles: a product or quotient with a mantissa that is one too is rounded once."""
 
 
-@compiled
+@bare
 def take_booleans(kinds: Bytes, column: int, values: Bytes, valid: Bytes, doubts: Bytes) -> None:
     for row in range(doubts.size):
         kind = kinds[row, column]
@@ -32,7 +32,7 @@ def take_booleans(kinds: Bytes, column: int, values: Bytes, valid: Bytes, doubts
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _integer(data: Bytes, at: int, length: int) -> tuple[int, bool]:
     """A whole number, and whether it is surely right: one of more than 63 bits is not."""
     end = at + length
@@ -48,7 +48,7 @@ def _integer(data: Bytes, at: int, length: int) -> tuple[int, bool]:
     return (-value if negative else value), value >= 0
 
 
-@compiled
+@bare
 def take_integers(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, least: int, most: int,
     values: Places, valid: Bytes, doubts: Bytes,
@@ -66,7 +66,7 @@ def take_integers(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
     """A number as a double, and whether it is exactly the nearest one: 1; 0 if others must say; -1 if it is extreme."""
     end = at + length
@@ -108,7 +108,7 @@ def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
     return (-value if negative else value), 1
 
 
-@compiled
+@bare
 def take_doubles(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, values: NDArray[np.float64], valid: Bytes,
     hard: Bytes, doubts: Bytes,
@@ -133,7 +133,7 @@ def take_doubles(
     return count
 
 
-@compiled
+@bare
 def narrow(doubles: NDArray[np.float64], valid: Bytes, values: NDArray[np.float32], doubts: Bytes) -> None:
     """The floats nearest to what was written, from the doubles nearest to it.
 
@@ -150,8 +150,10 @@ def narrow(doubles: NDArray[np.float64], valid: Bytes, values: NDArray[np.float3
             doubts[row] = 1
 
 
-@compiled
-def _decimal(data: Bytes, at: int, length: int, precision: int, scale: int, value: NDArray[np.uint64]) -> bool:
+@bare
+def _decimal(
+    data: Bytes, at: int, length: int, precision: int, scale: int, values: NDArray[np.uint64], row: int
+) -> bool:
     """Digits with at most ``scale`` behind the point, as a whole number of 128 bits, low half first."""
     end = at + length
     negative = at < end and data[at] == _MINUS
@@ -189,11 +191,11 @@ def _decimal(data: Bytes, at: int, length: int, precision: int, scale: int, valu
         low, high = ~low + np.uint64(1), ~high
         if low == np.uint64(0):
             high += np.uint64(1)
-    value[0], value[1] = low, high
+    values[row, 0], values[row, 1] = low, high
     return end > first
 
 
-@compiled
+@bare
 def take_decimals(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, precision: int, scale: int,
     values: NDArray[np.uint64], valid: Bytes, doubts: Bytes,
@@ -203,7 +205,7 @@ def take_decimals(
         kind = kinds[row, column]
         values[row, 0], values[row, 1], valid[row] = 0, 0, 0
         if kind == INTEGER or kind == NUMBER or kind == STRING:
-            if _decimal(data, starts[row, column], lengths[row, column], precision, scale, values[row]):
+            if _decimal(data, starts[row, column], lengths[row, column], precision, scale, values, row):
                 valid[row] = 1
                 continue
             values[row, 0], values[row, 1] = 0, 0
@@ -211,14 +213,14 @@ def take_decimals(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _two(data: Bytes, at: int) -> int:
     """A number of two digits; negative if it is none."""
     a, b = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
     return a * 10 + b if 0 <= a <= 9 and 0 <= b <= 9 else -1000000
 
 
-@compiled
+@bare
 def _day(data: Bytes, at: int) -> tuple[int, bool]:
     """The day ``YYYY-MM-DD`` since 1970, and whether there is such a day."""
     year = _two(data, at) * 100 + _two(data, at + 2)
@@ -239,7 +241,7 @@ def _day(data: Bytes, at: int) -> tuple[int, bool]:
     return y * 365 + y // 4 - y // 100 + y // 400 + of_year - 719468, True
 
 
-@compiled
+@bare
 def take_dates(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, values: NDArray[np.int32], valid: Bytes,
     doubts: Bytes,
@@ -258,7 +260,7 @@ def take_dates(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _zone(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     """Seconds that a zone is ahead, and whether it is ``Z`` or hours and minutes."""
     if end - at == 1 and data[at] == 90:
@@ -271,7 +273,7 @@ def _zone(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     return 0, False
 
 
-@compiled
+@bare
 def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool]:
     """Microseconds since 1970 of ``YYYY-MM-DDTHH:MM:SS[.fraction][zone]``, and whether it is one."""
     if length < 19 or data[at + 13] != 58 or data[at + 16] != 58 or (data[at + 10] != 84 and data[at + 10] != 32):
@@ -300,7 +302,7 @@ def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool
     return (day * 86400 + hours * 3600 + minutes * 60 + seconds - ahead) * 1_000_000 + fraction, sure
 
 
-@compiled
+@bare
 def take_times(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, with_zone: bool, values: Places,
     valid: Bytes, doubts: Bytes,
