@@ -15,7 +15,15 @@ from punctual.own_names import own
 from punctual.scan.block import Columns
 from punctual.scan.json_fields import Take, take_for
 from punctual.scan.json_parser import (
-    END_ARRAY, END_OBJECT, FIELD, NULL, START_ARRAY, START_OBJECT, STRING, JsonFault, JsonParser,
+    END_ARRAY,
+    END_OBJECT,
+    FIELD,
+    NULL,
+    START_ARRAY,
+    START_OBJECT,
+    STRING,
+    JsonFault,
+    JsonParser,
 )  # fmt: skip
 
 UNPARSED = "not one JSON object"

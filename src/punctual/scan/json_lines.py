@@ -21,9 +21,7 @@ from punctual.scan.json_line import LineReader
 from punctual.scan.lines import PIECE_BYTES, pieces
 
 
-def read_json(
-    path: str, start: int, end: int, columns: Columns, piece_bytes: int = PIECE_BYTES
-) -> Iterator[Block]:
+def read_json(path: str, start: int, end: int, columns: Columns, piece_bytes: int = PIECE_BYTES) -> Iterator[Block]:
     """The lines of a file that begin in ``[start, end)`` as blocks: one object per line, blank lines are nothing."""
     reader = _Reader(columns)
     for piece in pieces(path, start, end, piece_bytes):

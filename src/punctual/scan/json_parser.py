@@ -30,7 +30,7 @@ _NON_NUMBERS = {
 }  # fmt: skip
 
 
-class JsonFault(Exception):  # noqa: N818
+class JsonFault(Exception):
     """The text is not JSON here, or a value is not what was asked for."""
 
 
@@ -320,7 +320,7 @@ def is_identifier_part(char: str) -> bool:
     return char == "$" or char.isidentifier() or ("a" + char).isidentifier() or ord(char) in _IGNORABLE
 
 
-_IGNORABLE = {*range(0x00, 0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0), 0xAD, 0xFEFF}
+_IGNORABLE = {*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0), 0xAD, 0xFEFF}
 
 
 def joined(text: str) -> str:

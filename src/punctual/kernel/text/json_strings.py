@@ -51,7 +51,7 @@ def _width(value: int) -> int:
 @bare
 def _escaped(data: Bytes, at: int) -> tuple[int, int]:
     """The character of the escape that begins at the backslash, and how many bytes the escape has."""
-    c = np.int64(data[at + 1])
+    c = int(np.int64(data[at + 1]))
     if c == 117:
         value = hex_digits(data, at + 2)
         if 0xD800 <= value <= 0xDBFF:
@@ -120,7 +120,7 @@ def copy_strings(
     for row in range(valid.size):
         if not valid[row]:
             continue
-        at, to = starts[row, column], np.int64(offsets[row])
+        at, to = int(starts[row, column]), int(offsets[row])
         end = at + lengths[row, column]
         if kinds[row, column] != ESCAPED:
             for i in range(end - at):
@@ -177,14 +177,12 @@ def measure_base64(
 
 
 @bare
-def copy_base64(
-    data: Bytes, starts: Places, column: int, valid: Bytes, offsets: NDArray[np.int32], out: Bytes
-) -> None:
+def copy_base64(data: Bytes, starts: Places, column: int, valid: Bytes, offsets: NDArray[np.int32], out: Bytes) -> None:
     """Write the bytes that the values stand for."""
     for row in range(valid.size):
         if not valid[row]:
             continue
-        at, to, end = starts[row, column], np.int64(offsets[row]), np.int64(offsets[row + 1])
+        at, to, end = starts[row, column], int(offsets[row]), int(offsets[row + 1])
         bits, count = np.int64(0), 0
         while to < end:
             bits = (bits << 6) | np.int64(DIGITS[data[at]])

@@ -6,6 +6,8 @@ never guesses. Fields that nobody declared are skipped, but they must be strict 
 The data ends with a line break. No token goes on over one, so nothing here asks where the data ends.
 """
 
+# Comparisons one by one compile to less than a search in a tuple.
+# ruff: noqa: SIM109, SIM110
 from __future__ import annotations
 
 import numpy as np
@@ -45,7 +47,7 @@ def hex_digits(data: Bytes, at: int) -> int:
     """The number that four hexadecimal digits say; negative if they are none."""
     value = 0
     for i in range(at, at + 4):
-        c = np.int64(data[i])
+        c = int(np.int64(data[i]))
         if _ZERO <= c <= _NINE:
             digit = c - _ZERO
         elif 97 <= (c | 32) <= 102:
@@ -284,8 +286,8 @@ def has_high(data: Bytes, start: int, end: int) -> bool:
 
 @bare
 def walk_lines(
-    data: Bytes, names: Bytes, bounds: Places, order: Places, is_text: bool, kinds: Bytes, starts: Places, lengths: Places,
-    line_starts: Places, line_ends: Places, doubts: Bytes,
+    data: Bytes, names: Bytes, bounds: Places, order: Places, is_text: bool, kinds: Bytes, starts: Places,
+    lengths: Places, line_starts: Places, line_ends: Places, doubts: Bytes,
 ) -> int:  # fmt: skip
     """Walk all lines; how many are not blank. The arrays have a row for each line.
 
@@ -299,8 +301,7 @@ def walk_lines(
     line_starts, line_ends : where lines stand, without their breaks
     doubts : 1 for lines that must be read again
     """
-    at = np.int64(0)
-    row = 0
+    at = row = 0
     while at < data.size:
         start = at
         at = skip_blanks(data, at)
