@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,13 +57,13 @@ def column_for(kind: str, found: Found, place: int) -> Column:
     return Column(of, lambda: _array(of, values, valid))
 
 
-def _array(of: pa.DataType, values: NDArray[np.generic], valid: Bytes) -> pa.Array:
+def _array(of: pa.DataType, values: NDArray[Any], valid: Bytes) -> pa.Array:
     bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
     content = np.packbits(values, bitorder="little") if pa.types.is_boolean(of) else values
     return pa.Array.from_buffers(of, valid.size, [bits, pa.py_buffer(content)])
 
 
-def _values(kind: str, of: pa.DataType, found: Found, place: int, valid: Bytes) -> NDArray[np.generic]:
+def _values(kind: str, of: pa.DataType, found: Found, place: int, valid: Bytes) -> NDArray[Any]:
     """Values of a type with a fixed width, as Arrow lays them out (truth as bytes)."""
     data, kinds, starts, lengths, doubts = found.data, found.kinds, found.starts, found.lengths, found.doubts
     rows = found.rows

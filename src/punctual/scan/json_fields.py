@@ -13,7 +13,18 @@ import numpy as np
 from punctual.scan import spark_times
 from punctual.scan.block import arrow_type
 from punctual.scan.json_parser import (
-    END_ARRAY, END_OBJECT, FALSE, FIELD, INTEGER, NULL, NUMBER, START_ARRAY, START_OBJECT, STRING, TRUE, JsonFault,
+    END_ARRAY,
+    END_OBJECT,
+    FALSE,
+    FIELD,
+    INTEGER,
+    NULL,
+    NUMBER,
+    START_ARRAY,
+    START_OBJECT,
+    STRING,
+    TRUE,
+    JsonFault,
     JsonParser,
 )  # fmt: skip
 
@@ -36,7 +47,7 @@ def take_for(kind: str) -> Take:
     if kind in _RANGES:
         return lambda parser: _integer(parser, kind)
     if kind.startswith("DECIMAL("):
-        of = arrow_type(kind)
+        of: Any = arrow_type(kind)
         return lambda parser: _decimal(parser, of.precision, of.scale)
     return _TAKES[kind]
 
@@ -104,9 +115,9 @@ def nearest_float(text: str, double: float) -> float:
     """
     with np.errstate(over="ignore", under="ignore"):
         found = np.float32(double)
+        other = np.nextafter(found, np.float32(np.inf if float(found) < double else -np.inf))
     if np.isinf(double) or float(found) == double:
         return float(found)
-    other = np.nextafter(found, np.float32(np.inf if float(found) < double else -np.inf))
     pair = [Fraction(float(x)) if np.isfinite(x) else Fraction(2) ** 128 * (1 if x > 0 else -1) for x in (found, other)]
     exact, middle = Fraction(double), sum(pair) / 2
     if exact != middle or Fraction(text) == middle:

@@ -15,7 +15,15 @@ from punctual.own_names import own
 from punctual.scan.block import Columns
 from punctual.scan.json_fields import Take, take_for
 from punctual.scan.json_parser import (
-    END_ARRAY, END_OBJECT, FIELD, NULL, START_ARRAY, START_OBJECT, STRING, JsonFault, JsonParser,
+    END_ARRAY,
+    END_OBJECT,
+    FIELD,
+    NULL,
+    START_ARRAY,
+    START_OBJECT,
+    STRING,
+    JsonFault,
+    JsonParser,
 )  # fmt: skip
 
 UNPARSED = "not one JSON object"
@@ -131,10 +139,10 @@ class LineReader:
 
 
 def _decoded(line: bytes) -> str:
-    """The line as Java decodes it: half a surrogate pair in three bytes is one fault, not three."""
+    """The line as Java decodes it: half a surrogate pair, or its beginning, is one fault."""
     if line.isascii():
         return line.decode()
-    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]", "\ufffd".encode(), line).decode("utf-8", "replace")
+    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", "\ufffd".encode(), line).decode("utf-8", "replace")
 
 
 def named_values(text: str) -> set[str]:

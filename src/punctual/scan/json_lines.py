@@ -14,16 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.text.json_tokens import walk_lines
+from punctual.kernel.text.json_tokens import REMEMBERED, walk_lines
 from punctual.scan.block import Block, Columns, Faults
 from punctual.scan.json_columns import Column, Found, column_for
 from punctual.scan.json_line import LineReader
 from punctual.scan.lines import PIECE_BYTES, pieces
 
 
-def read_json(
-    path: str, start: int, end: int, columns: Columns, piece_bytes: int = PIECE_BYTES
-) -> Iterator[Block]:
+def read_json(path: str, start: int, end: int, columns: Columns, piece_bytes: int = PIECE_BYTES) -> Iterator[Block]:
     """The lines of a file that begin in ``[start, end)`` as blocks: one object per line, blank lines are nothing."""
     reader = _Reader(columns)
     for piece in pieces(path, start, end, piece_bytes):
@@ -40,7 +38,8 @@ class _Reader:
         # Written with an escape or not at all, so the walk can meet no such name.
         plain = [name.encode() if not set(name) & {'"', "\\"} else b"\0" for name, _kind in columns]
         self._names = np.frombuffer(b"".join(plain), np.uint8)
-        self._ends = np.cumsum([len(name) for name in plain], dtype=np.int64)
+        self._bounds = np.cumsum([0, *map(len, plain)], dtype=np.int64)
+        self._order = np.full(REMEMBERED, -1, np.int64)
         self._slow = LineReader(columns)
 
     def read(self, piece: bytes) -> JsonBlock:
@@ -63,13 +62,14 @@ class _Reader:
 
     def _walk(self, piece: bytes) -> tuple[Found, NDArray[np.int64]]:
         """Places of values, and of lines: start and end of each."""
-        data = np.frombuffer(piece, np.uint8)
+        # A break behind the last line lets the walk go without looking for the end.
+        data = np.frombuffer(piece if piece.endswith((b"\n", b"\r")) else piece + b"\n", np.uint8)
         most = piece.count(b"\n") + piece.count(b"\r") + 1
         shape = (most, len(self._columns))
         kinds, starts, lengths = np.zeros(shape, np.uint8), np.empty(shape, np.int64), np.empty(shape, np.int64)
         first, last, doubts = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.uint8)
         rows = walk_lines(
-            data, self._names, self._ends, _is_text(piece), kinds, starts, lengths, first, last, doubts
+            data, self._names, self._bounds, self._order, _is_text(piece), kinds, starts, lengths, first, last, doubts
         )  # fmt: skip
         found = Found(data, kinds[:rows], starts[:rows], lengths[:rows], doubts[:rows])
         return found, np.stack([first[:rows], last[:rows]], axis=1)

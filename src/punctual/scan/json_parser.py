@@ -20,7 +20,9 @@ _LONGEST_REPORT = 256
 _BLANKS = re.compile(r"[ \n\r\t]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _PLAIN_APOSTROPHE = re.compile(r"[^'\\\x00-\x1f]*")
-_DIGITS = re.compile(r"[0-9]*")
+_WHOLE = re.compile(r"0|[0-9]*")
+_REST = re.compile(r"(\.([0-9]*))?([eE][+-]?([0-9]*))?")
+_NO_DIGITS = re.compile("[^0-9]+")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/": "/", "\\": "\\", "'": "'"}
 _NON_NUMBERS = {
     "NaN": float("nan"), "Infinity": float("inf"), "+INF": float("inf"), "-INF": float("-inf"),
@@ -28,7 +30,7 @@ _NON_NUMBERS = {
 }  # fmt: skip
 
 
-class JsonFault(Exception):  # noqa: N818
+class JsonFault(Exception):
     """The text is not JSON here, or a value is not what was asked for."""
 
 
@@ -251,40 +253,23 @@ class JsonParser:
             first = self.take()
             if first not in "0123456789":
                 return self._signed_word("-", first)
-        kind = INTEGER
-        whole = self.at - 1
-        if first == "0":
-            if self._peek() in tuple("0123456789"):
-                raise JsonFault
-        else:
-            self.at = self._after_digits()
-        whole_digits = self.at - whole
-        if self._peek() == ".":
-            kind = NUMBER
-            self.at += 1
-            end = self._after_digits()
-            if end == self.at:
-                raise JsonFault
-            self.at = end
-        if self._peek() in ("e", "E"):
-            kind = NUMBER
-            self.at += 1
-            if self._peek() in ("+", "-"):
-                self.at += 1
-            end = self._after_digits()
-            if end == self.at:
-                self.at += 1
-                raise JsonFault
-            self.at = end
-        self._content = self.text[start : self.at]
-        length = whole_digits if kind == INTEGER else len(re.sub("[^0-9]", "", self._content))
-        if length > MOST_DIGITS:
+        whole = _WHOLE.match(self.text, self.at - 1)
+        self.at = whole.end() if whole else self.at
+        if first == "0" and self._peek() in tuple("0123456789"):
             raise JsonFault
-        return kind
-
-    def _after_digits(self) -> int:
-        found = _DIGITS.match(self.text, self.at)
-        return found.end() if found else self.at
+        rest = _REST.match(self.text, self.at)
+        if rest and rest.end() > self.at:
+            lacking = rest.end(1) if rest[2] == "" else rest.end() if rest[4] == "" else None
+            if lacking is not None:
+                # The parser stands behind the first mark; where the whole part is zero, behind the fault.
+                self.at = lacking + 1 if first == "0" else self.at + 1
+                raise JsonFault
+            self.at = rest.end()
+        self._content = self.text[start : self.at]
+        # A zero in front is not counted.
+        if len(_NO_DIGITS.sub("", self._content)) - (first == "0") > MOST_DIGITS:
+            raise JsonFault
+        return NUMBER if rest and rest.end() > rest.start() else INTEGER
 
     def _peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -335,7 +320,7 @@ def is_identifier_part(char: str) -> bool:
     return char == "$" or char.isidentifier() or ("a" + char).isidentifier() or ord(char) in _IGNORABLE
 
 
-_IGNORABLE = {*range(0x00, 0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0), 0xAD, 0xFEFF}
+_IGNORABLE = {*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0), 0xAD, 0xFEFF}
 
 
 def joined(text: str) -> str:

@@ -204,7 +204,7 @@ def _fixed(text: str) -> int | None:
     if found is None:
         return None
     parts = [int(part) for part in found.groups()[1:] if part is not None]
-    hours, minutes, seconds = (parts + [0, 0])[:3]
+    hours, minutes, seconds = [*parts, 0, 0][:3]
     ahead = hours * 3_600 + minutes * 60 + seconds
     if minutes > 59 or seconds > 59 or ahead > 18 * 3_600:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.kernel.compiled import compiled
+from punctual.kernel.text.bare import bare
 from punctual.kernel.text.json_tokens import ESCAPED, INTEGER, NULL, NUMBER, STRING, hex_digits
 
 Bytes = NDArray[np.uint8]
@@ -25,7 +25,7 @@ def _base64_digits() -> Bytes:
 DIGITS = _base64_digits()
 
 
-@compiled
+@bare
 def doubt_strings(data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, doubts: Bytes) -> None:
     """Doubt values that are no strings and would not be written as they stand: fractions, and zero with a sign."""
     for row in range(doubts.size):
@@ -38,7 +38,7 @@ def doubt_strings(data: Bytes, kinds: Bytes, starts: Places, lengths: Places, co
                 doubts[row] = 1
 
 
-@compiled
+@bare
 def _width(value: int) -> int:
     """Bytes of a character in UTF-8."""
     if value < 0x80:
@@ -48,10 +48,10 @@ def _width(value: int) -> int:
     return 3 if value < 0x10000 else 4
 
 
-@compiled
+@bare
 def _escaped(data: Bytes, at: int) -> tuple[int, int]:
     """The character of the escape that begins at the backslash, and how many bytes the escape has."""
-    c = np.int64(data[at + 1])
+    c = int(np.int64(data[at + 1]))
     if c == 117:
         value = hex_digits(data, at + 2)
         if 0xD800 <= value <= 0xDBFF:
@@ -68,7 +68,7 @@ def _escaped(data: Bytes, at: int) -> tuple[int, int]:
     return (9 if c == 116 else c), 2
 
 
-@compiled
+@bare
 def _put(out: Bytes, at: int, value: int) -> int:
     """Write a character as UTF-8; what follows it."""
     width = _width(value)
@@ -84,7 +84,7 @@ def _put(out: Bytes, at: int, value: int) -> int:
     return at + width
 
 
-@compiled
+@bare
 def measure_strings(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, skipped: Bytes, offsets: NDArray[np.int32],
     valid: Bytes,
@@ -111,7 +111,7 @@ def measure_strings(
         offsets[row + 1] = total
 
 
-@compiled
+@bare
 def copy_strings(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, valid: Bytes, offsets: NDArray[np.int32],
     out: Bytes,
@@ -120,7 +120,7 @@ def copy_strings(
     for row in range(valid.size):
         if not valid[row]:
             continue
-        at, to = starts[row, column], np.int64(offsets[row])
+        at, to = int(starts[row, column]), int(offsets[row])
         end = at + lengths[row, column]
         if kinds[row, column] != ESCAPED:
             for i in range(end - at):
@@ -137,7 +137,7 @@ def copy_strings(
                 at += 1
 
 
-@compiled
+@bare
 def doubt_base64(data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, doubts: Bytes) -> None:
     """Doubt values that are not plain base64 with its padding."""
     for row in range(doubts.size):
@@ -159,7 +159,7 @@ def doubt_base64(data: Bytes, kinds: Bytes, starts: Places, lengths: Places, col
                 break
 
 
-@compiled
+@bare
 def measure_base64(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, skipped: Bytes, offsets: NDArray[np.int32],
     valid: Bytes,
@@ -176,15 +176,13 @@ def measure_base64(
         offsets[row + 1] = total
 
 
-@compiled
-def copy_base64(
-    data: Bytes, starts: Places, column: int, valid: Bytes, offsets: NDArray[np.int32], out: Bytes
-) -> None:
+@bare
+def copy_base64(data: Bytes, starts: Places, column: int, valid: Bytes, offsets: NDArray[np.int32], out: Bytes) -> None:
     """Write the bytes that the values stand for."""
     for row in range(valid.size):
         if not valid[row]:
             continue
-        at, to, end = starts[row, column], np.int64(offsets[row]), np.int64(offsets[row + 1])
+        at, to, end = starts[row, column], int(offsets[row]), int(offsets[row + 1])
         bits, count = np.int64(0), 0
         while to < end:
             bits = (bits << 6) | np.int64(DIGITS[data[at]])

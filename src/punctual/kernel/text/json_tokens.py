@@ -2,14 +2,18 @@
 
 Every line is one object of strict JSON, or it is *doubtful*: whoever asked reads it again, slowly and in full. The walk
 never guesses. Fields that nobody declared are skipped, but they must be strict JSON too.
+
+The data ends with a line break. No token goes on over one, so nothing here asks where the data ends.
 """
 
+# Comparisons one by one compile to less than a search in a tuple.
+# ruff: noqa: SIM109, SIM110
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.kernel.compiled import compiled
+from punctual.kernel.text.bare import bare
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
@@ -23,28 +27,27 @@ MOST_LEVELS = 63
 MOST_DIGITS = 400
 LONGEST_NAME = 10_000
 LONGEST_LINE = 64 << 20
-_REMEMBERED = 64
+REMEMBERED = 64
+"""Fields of an object of which it is remembered which column they were in the line before."""
 
 _QUOTE, _BACKSLASH, _COMMA, _COLON = 34, 92, 44, 58
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 123, 125, 91, 93
 _SPACE, _TAB, _FEED, _RETURN, _MINUS, _PLUS, _DOT, _ZERO, _NINE = 32, 9, 10, 13, 45, 43, 46, 48, 57
 
 
-@compiled
+@bare
 def skip_blanks(data: Bytes, at: int) -> int:
-    while at < data.size and (data[at] == _SPACE or data[at] == _TAB):
+    while data[at] == _SPACE or data[at] == _TAB:
         at += 1
     return at
 
 
-@compiled
+@bare
 def hex_digits(data: Bytes, at: int) -> int:
     """The number that four hexadecimal digits say; negative if they are none."""
-    if at + 4 > data.size:
-        return DOUBT
     value = 0
     for i in range(at, at + 4):
-        c = np.int64(data[i])
+        c = int(np.int64(data[i]))
         if _ZERO <= c <= _NINE:
             digit = c - _ZERO
         elif 97 <= (c | 32) <= 102:
@@ -55,18 +58,16 @@ def hex_digits(data: Bytes, at: int) -> int:
     return value
 
 
-@compiled
+@bare
 def skip_escape(data: Bytes, at: int) -> int:
     """What follows the escape that begins at the backslash; half of a surrogate pair is doubtful."""
-    if at + 1 >= data.size:
-        return DOUBT
     c = data[at + 1]
     if c == 117:
         value = hex_digits(data, at + 2)
         if value < 0 or 0xDC00 <= value <= 0xDFFF:
             return DOUBT
         if 0xD800 <= value <= 0xDBFF:
-            if at + 8 > data.size or data[at + 6] != _BACKSLASH or data[at + 7] != 117:
+            if data[at + 6] != _BACKSLASH or data[at + 7] != 117:
                 return DOUBT
             low = hex_digits(data, at + 8)
             return at + 12 if 0xDC00 <= low <= 0xDFFF else DOUBT
@@ -76,127 +77,129 @@ def skip_escape(data: Bytes, at: int) -> int:
     return DOUBT
 
 
-@compiled
-def walk_string(data: Bytes, at: int) -> tuple[int, int]:
-    """The closing quote of the string whose content begins at a place, and its kind."""
-    kind = STRING
-    while at < data.size:
-        c = data[at]
-        if c == _QUOTE:
-            return at, kind
-        if c == _BACKSLASH:
-            kind = ESCAPED
-            at = skip_escape(data, at)
-            if at < 0:
-                return DOUBT, kind
-        elif c < 32:
-            return DOUBT, kind
-        else:
-            at += 1
-    return DOUBT, kind
-
-
-@compiled
-def _skip_digits(data: Bytes, at: int) -> int:
-    while at < data.size and _ZERO <= data[at] <= _NINE:
+@bare
+def skip_plain(data: Bytes, at: int) -> int:
+    """The first character of a string that does not mean itself: a quote, a backslash or a control character."""
+    while data[at] != _QUOTE and data[at] != _BACKSLASH and data[at] >= 32:
         at += 1
     return at
 
 
-@compiled
-def walk_number(data: Bytes, at: int) -> tuple[int, int]:
-    """What follows the number that begins at a place, and its kind."""
-    start, kind = at, INTEGER
-    if data[at] == _MINUS:
+@bare
+def closing_quote(data: Bytes, at: int) -> int:
+    """The quote that ends the string which goes on at a place."""
+    while True:
+        at = skip_plain(data, at)
+        if data[at] != _BACKSLASH:
+            return at if data[at] == _QUOTE else DOUBT
+        at = skip_escape(data, at)
+        if at < 0:
+            return DOUBT
+
+
+@bare
+def skip_digits(data: Bytes, at: int) -> int:
+    while _ZERO <= data[at] <= _NINE:
         at += 1
-    first = at
-    at = _skip_digits(data, at)
-    if at == first or (data[first] == _ZERO and at > first + 1):
-        return DOUBT, kind
-    if at < data.size and data[at] == _DOT:
-        kind, first = NUMBER, at + 1
-        at = _skip_digits(data, first)
+    return at
+
+
+@bare
+def skip_whole(data: Bytes, at: int) -> int:
+    """What follows the sign and the whole part of a number."""
+    first = at + 1 if data[at] == _MINUS else at
+    end = skip_digits(data, first)
+    return DOUBT if end == first or (data[first] == _ZERO and end > first + 1) else end
+
+
+@bare
+def skip_fraction(data: Bytes, at: int) -> int:
+    """What follows the fraction and the exponent of a number, if it has them."""
+    if data[at] == _DOT:
+        first = at + 1
+        at = skip_digits(data, first)
         if at == first:
-            return DOUBT, kind
-    if at < data.size and (data[at] | 32) == 101:
-        kind, first = NUMBER, at + 1
-        if first < data.size and (data[first] == _MINUS or data[first] == _PLUS):
+            return DOUBT
+    if (data[at] | 32) == 101:
+        first = at + 1
+        if data[first] == _MINUS or data[first] == _PLUS:
             first += 1
-        at = _skip_digits(data, first)
+        at = skip_digits(data, first)
         if at == first:
-            return DOUBT, kind
-    return (at if at - start <= MOST_DIGITS else DOUBT), kind
+            return DOUBT
+    return at
 
 
-@compiled
-def walk_word(data: Bytes, at: int) -> tuple[int, int]:
-    """What follows ``true``, ``false`` or ``null``, and its kind."""
-    if at + 4 <= data.size:
-        a, b, c, d = data[at], data[at + 1], data[at + 2], data[at + 3]
-        if a == 116 and b == 114 and c == 117 and d == 101:
-            return at + 4, TRUE
-        if a == 110 and b == 117 and c == 108 and d == 108:
-            return at + 4, NULL
-        if a == 102 and b == 97 and c == 108 and d == 115 and at + 4 < data.size and data[at + 4] == 101:
-            return at + 5, FALSE
-    return DOUBT, NULL
+@bare
+def skip_word(data: Bytes, at: int) -> int:
+    """What follows ``true``, ``false`` or ``null``."""
+    if data[at] == 116 and data[at + 1] == 114 and data[at + 2] == 117 and data[at + 3] == 101:
+        return at + 4
+    if data[at] == 110 and data[at + 1] == 117 and data[at + 2] == 108 and data[at + 3] == 108:
+        return at + 4
+    if data[at] != 102 or data[at + 1] != 97 or data[at + 2] != 108 or data[at + 3] != 115 or data[at + 4] != 101:
+        return DOUBT
+    return at + 5
 
 
-@compiled
-def walk_plain(data: Bytes, at: int) -> tuple[int, int]:
-    """What follows the value that begins at a place, and its kind; ``NESTED`` only begins there."""
+@bare
+def walk_value(data: Bytes, at: int) -> tuple[int, int]:
+    """What follows the value that begins at a place, and its kind; of a nested one, only its first character."""
     c = data[at]
     if c == _QUOTE:
-        end, kind = walk_string(data, at + 1)
-        return (end + 1 if end >= 0 else DOUBT), kind
+        end = skip_plain(data, at + 1)
+        if data[end] == _QUOTE:
+            return end + 1, STRING
+        end = closing_quote(data, end)
+        return (end + 1 if end >= 0 else DOUBT), ESCAPED
     if _ZERO <= c <= _NINE or c == _MINUS:
-        return walk_number(data, at)
+        whole = skip_whole(data, at)
+        if whole < 0:
+            return DOUBT, INTEGER
+        end = skip_fraction(data, whole)
+        return (end if end - at <= MOST_DIGITS else DOUBT), (INTEGER if end == whole else NUMBER)
     if c == _OPEN_OBJECT or c == _OPEN_ARRAY:
         return at + 1, NESTED
-    return walk_word(data, at)
+    return skip_word(data, at), (TRUE if c == 116 else FALSE if c == 102 else NULL)
 
 
-@compiled
-def _skip_name(data: Bytes, at: int) -> int:
+@bare
+def skip_name(data: Bytes, at: int) -> int:
     """The value that follows the name of a field, which begins at its quote."""
-    if at >= data.size or data[at] != _QUOTE:
+    if data[at] != _QUOTE:
         return DOUBT
-    end, _kind = walk_string(data, at + 1)
+    end = closing_quote(data, at + 1)
     if end < 0 or end - at > LONGEST_NAME:
         return DOUBT
     at = skip_blanks(data, end + 1)
-    if at >= data.size or data[at] != _COLON:
-        return DOUBT
-    return skip_blanks(data, at + 1)
+    return skip_blanks(data, at + 1) if data[at] == _COLON else DOUBT
 
 
-@compiled
+@bare
 def skip_nested(data: Bytes, at: int) -> int:
     """What follows the object or array that begins at a place."""
     objects = np.uint64(data[at] == _OPEN_OBJECT)
     level = 1
     at = skip_blanks(data, at + 1)
     first = True
-    while at < data.size:
+    while True:
         inside = (objects & np.uint64(1)) == np.uint64(1)
         if data[at] == (_CLOSE_OBJECT if inside else _CLOSE_ARRAY):
-            # A comma before it was refused where the comma stood.
             level -= 1
             objects >>= np.uint64(1)
-            at += 1
             if level == 0:
-                return at
-            at, first = skip_blanks(data, at), False
+                return at + 1
+            at, first = skip_blanks(data, at + 1), False
             continue
         if not first:
             if data[at] != _COMMA:
                 return DOUBT
             at = skip_blanks(data, at + 1)
         if inside:
-            at = _skip_name(data, at)
-        if at < 0 or at >= data.size:
-            return DOUBT
-        end, kind = walk_plain(data, at)
+            at = skip_name(data, at)
+            if at < 0:
+                return DOUBT
+        end, kind = walk_value(data, at)
         if end < 0:
             return DOUBT
         first = kind == NESTED
@@ -206,129 +209,117 @@ def skip_nested(data: Bytes, at: int) -> int:
             level += 1
             objects = (objects << np.uint64(1)) | np.uint64(data[at] == _OPEN_OBJECT)
         at = skip_blanks(data, end)
-    return DOUBT
 
 
-@compiled
-def _is_name(data: Bytes, at: int, names: Bytes, start: int, end: int) -> bool:
-    length = end - start
-    if at + length >= data.size or data[at + length] != _QUOTE:
-        return False
-    for i in range(length):
-        if data[at + i] != names[start + i]:
+@bare
+def is_name(data: Bytes, at: int, names: Bytes, start: int, end: int) -> bool:
+    """Whether a name begins at a place, up to its quote."""
+    for i in range(start, end):
+        if data[at] != names[i]:
             return False
-    return True
+        at += 1
+    return bool(data[at] == _QUOTE)
 
 
-@compiled
-def _field(data: Bytes, at: int, names: Bytes, ends: Places, guess: int) -> tuple[int, int]:
-    """The quote that ends a name, and the column that it names, -1 if none; the name begins at a place.
-
-    Names have no character that JSON escapes, so a name with an escape is doubtful: it could be a declared one.
-    """
-    if guess >= 0:
-        start = ends[guess - 1] if guess else 0
-        if _is_name(data, at, names, start, ends[guess]):
-            return at + ends[guess] - start, guess
-    end, kind = walk_string(data, at)
-    if end < 0 or kind == ESCAPED or end - at > LONGEST_NAME:
-        return DOUBT, -1
-    start = np.int64(0)
-    for column in range(ends.size):
-        if ends[column] - start == end - at and _is_name(data, at, names, start, ends[column]):
-            return end, column
-        start = ends[column]
-    return end, -1
+@bare
+def find_name(data: Bytes, at: int, names: Bytes, bounds: Places) -> int:
+    """The column whose name begins at a place, -1 if none has it."""
+    for column in range(bounds.size - 1):
+        if is_name(data, at, names, bounds[column], bounds[column + 1]):
+            return column
+    return -1
 
 
-@compiled
+@bare
 def _object(
-    data: Bytes, at: int, names: Bytes, ends: Places, order: Places, kinds: Bytes, starts: Places, lengths: Places
-) -> int:
-    """What follows the object that begins at a place; values of declared fields go into the row."""
-    if data[at] != _OPEN_OBJECT:
-        return DOUBT
-    at = skip_blanks(data, at + 1)
-    if at < data.size and data[at] == _CLOSE_OBJECT:
-        return at + 1
+    data: Bytes, at: int, names: Bytes, bounds: Places, order: Places, row: int, kinds: Bytes, starts: Places,
+    lengths: Places,
+) -> int:  # fmt: skip
+    """What follows the object whose brace was passed; values of declared fields go into the row."""
     position = 0
-    while at < data.size and data[at] == _QUOTE:
-        end, column = _field(data, at + 1, names, ends, order[position])
-        if end < 0:
-            return DOUBT
-        order[position] = column
-        position = min(position + 1, _REMEMBERED - 1)
-        at = skip_blanks(data, end + 1)
-        if at >= data.size or data[at] != _COLON:
+    while True:
+        at = skip_blanks(data, at)
+        if data[at] != _QUOTE:
+            # An object may be empty, but no comma is the last.
+            return at + 1 if data[at] == _CLOSE_OBJECT and position == 0 else DOUBT
+        at += 1
+        column = order[position]
+        if column >= 0 and is_name(data, at, names, bounds[column], bounds[column + 1]):
+            at += bounds[column + 1] - bounds[column]
+        else:
+            # No declared name needs an escape; one with an escape could be any.
+            end = skip_plain(data, at)
+            if data[end] != _QUOTE or end - at > LONGEST_NAME:
+                return DOUBT
+            column = find_name(data, at, names, bounds)
+            order[position] = column
+            at = end
+        position = min(position + 1, REMEMBERED - 1)
+        at = skip_blanks(data, at + 1)
+        if data[at] != _COLON:
             return DOUBT
         at = skip_blanks(data, at + 1)
-        if at >= data.size:
-            return DOUBT
-        end, kind = walk_plain(data, at)
-        if end >= 0 and kind == NESTED and column < 0:
+        end, kind = walk_value(data, at)
+        if kind == NESTED and column < 0:
             end = skip_nested(data, at)
         if end < 0:
             return DOUBT
         if column >= 0:
-            if kind == NESTED or kinds[column] != ABSENT:
+            if kind == NESTED or kinds[row, column] != ABSENT:
                 return DOUBT
-            quotes = 1 if kind == STRING or kind == ESCAPED else 0
-            kinds[column], starts[column], lengths[column] = kind, at + quotes, end - at - 2 * quotes
+            quotes = 1 if data[at] == _QUOTE else 0
+            kinds[row, column], starts[row, column], lengths[row, column] = kind, at + quotes, end - at - 2 * quotes
         at = skip_blanks(data, end)
-        if at >= data.size:
-            return DOUBT
-        if data[at] == _CLOSE_OBJECT:
-            return at + 1
         if data[at] != _COMMA:
-            return DOUBT
-        at = skip_blanks(data, at + 1)
-    return DOUBT
+            return at + 1 if data[at] == _CLOSE_OBJECT else DOUBT
+        at += 1
 
 
-@compiled
-def _has_high(data: Bytes, start: int, end: int) -> bool:
+@bare
+def has_high(data: Bytes, start: int, end: int) -> bool:
+    """Whether a stretch has bytes beyond ASCII."""
     for i in range(start, end):
         if data[i] >= 128:
             return True
     return False
 
 
-@compiled
+@bare
 def walk_lines(
-    data: Bytes, names: Bytes, ends: Places, is_text: bool, kinds: NDArray[np.uint8], starts: NDArray[np.int64],
-    lengths: NDArray[np.int64], line_starts: Places, line_ends: Places, doubts: Bytes,
+    data: Bytes, names: Bytes, bounds: Places, order: Places, is_text: bool, kinds: Bytes, starts: Places,
+    lengths: Places, line_starts: Places, line_ends: Places, doubts: Bytes,
 ) -> int:  # fmt: skip
     """Walk all lines; how many are not blank. The arrays have a row for each line.
 
     Parameters
     ----------
-    data : whole lines
-    names, ends : the names of declared columns, one after the other, and where each ends
+    data : whole lines, with a break behind the last
+    names, bounds : the names of declared columns, one after the other, and where each begins and ends
+    order : the column of each of the first fields of a line, -1 if it has none; :data:`REMEMBERED` guesses
     is_text : whether the data is UTF-8; if not, a line with any byte beyond ASCII is doubtful
     kinds, starts, lengths : what was found, by line and column; kinds must be zero
     line_starts, line_ends : where lines stand, without their breaks
     doubts : 1 for lines that must be read again
     """
-    order = np.full(_REMEMBERED, -1, np.int64)
-    at = np.int64(0)
-    row = 0
+    at = row = 0
     while at < data.size:
         start = at
         at = skip_blanks(data, at)
-        if at < data.size and data[at] != _FEED and data[at] != _RETURN:
-            end = _object(data, at, names, ends, order, kinds[row], starts[row], lengths[row])
+        if data[at] != _FEED and data[at] != _RETURN:
+            end = DOUBT
+            if data[at] == _OPEN_OBJECT:
+                end = _object(data, at + 1, names, bounds, order, row, kinds, starts, lengths)
             sure = end >= 0
             if sure:
                 at = skip_blanks(data, end)
-            while at < data.size and data[at] != _FEED and data[at] != _RETURN:
+            while data[at] != _FEED and data[at] != _RETURN:
                 at += 1
                 sure = False
-            if not is_text and _has_high(data, start, at):
+            if not is_text and has_high(data, start, at):
                 sure = False
             line_starts[row], line_ends[row] = start, at
             doubts[row] = not sure or at - start > LONGEST_LINE
             row += 1
-        if at < data.size:
-            # Both halves of a break of two end a line: the one between them is blank.
-            at += 1
+        # Both halves of a break of two end a line: the one between them is blank.
+        at += 1
     return row

@@ -4,12 +4,14 @@ Each function takes what :func:`punctual.kernel.text.json_tokens.walk_lines` fou
 for one column. What is not surely right makes its line doubtful; NULLs and missing fields are not valid.
 """
 
+# Comparisons one by one compile to less than a search in a tuple.
+# ruff: noqa: SIM109
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.kernel.compiled import compiled
+from punctual.kernel.text.bare import bare
 from punctual.kernel.text.json_tokens import FALSE, INTEGER, NULL, NUMBER, STRING, TRUE
 
 Bytes = NDArray[np.uint8]
@@ -22,7 +24,13 @@ POWERS = 10.0 ** np.arange(23)
 """Powers of ten that are doubles: a product or quotient with a mantissa that is one too is rounded once."""
 
 
-@compiled
+@bare
+def digit_at(data: Bytes, at: int) -> int:
+    """The digit in a place; below zero or above nine if there is none."""
+    return int(np.int64(data[at]) - _ZERO)
+
+
+@bare
 def take_booleans(kinds: Bytes, column: int, values: Bytes, valid: Bytes, doubts: Bytes) -> None:
     for row in range(doubts.size):
         kind = kinds[row, column]
@@ -32,7 +40,7 @@ def take_booleans(kinds: Bytes, column: int, values: Bytes, valid: Bytes, doubts
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _integer(data: Bytes, at: int, length: int) -> tuple[int, bool]:
     """A whole number, and whether it is surely right: one of more than 63 bits is not."""
     end = at + length
@@ -42,13 +50,13 @@ def _integer(data: Bytes, at: int, length: int) -> tuple[int, bool]:
     if end - at > _EXACT_DIGITS + 1:
         return 0, False
     # Nineteen digits never go beyond 64 bits, so a number beyond 63 shows as a negative one.
-    value = np.int64(0)
+    value = 0
     for i in range(at, end):
-        value = value * 10 + (np.int64(data[i]) - _ZERO)
+        value = value * 10 + digit_at(data, i)
     return (-value if negative else value), value >= 0
 
 
-@compiled
+@bare
 def take_integers(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, least: int, most: int,
     values: Places, valid: Bytes, doubts: Bytes,
@@ -66,14 +74,14 @@ def take_integers(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
     """A number as a double, and whether it is exactly the nearest one: 1; 0 if others must say; -1 if it is extreme."""
     end = at + length
     negative = data[at] == _MINUS
     if negative:
         at += 1
-    mantissa, digits, scale = np.int64(0), 0, 0
+    mantissa, digits, scale = 0, 0, 0
     fraction = False
     while at < end and (_ZERO <= data[at] <= _NINE or data[at] == _DOT):
         if data[at] == _DOT:
@@ -82,7 +90,7 @@ def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
             if digits or data[at] != _ZERO:
                 digits += 1
                 if digits <= _EXACT_DIGITS:
-                    mantissa = mantissa * 10 + (np.int64(data[at]) - _ZERO)
+                    mantissa = mantissa * 10 + digit_at(data, at)
             if fraction:
                 scale -= 1
         at += 1
@@ -95,7 +103,7 @@ def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
             return 0.0, -1
         exponent = 0
         for i in range(at, end):
-            exponent = exponent * 10 + (np.int64(data[i]) - _ZERO)
+            exponent = exponent * 10 + digit_at(data, i)
         scale += -exponent if below else exponent
     if digits == 0:
         return (-0.0 if negative else 0.0), 1
@@ -108,7 +116,7 @@ def _double(data: Bytes, at: int, length: int) -> tuple[float, int]:
     return (-value if negative else value), 1
 
 
-@compiled
+@bare
 def take_doubles(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, values: NDArray[np.float64], valid: Bytes,
     hard: Bytes, doubts: Bytes,
@@ -133,7 +141,7 @@ def take_doubles(
     return count
 
 
-@compiled
+@bare
 def narrow(doubles: NDArray[np.float64], valid: Bytes, values: NDArray[np.float32], doubts: Bytes) -> None:
     """The floats nearest to what was written, from the doubles nearest to it.
 
@@ -144,14 +152,14 @@ def narrow(doubles: NDArray[np.float64], valid: Bytes, values: NDArray[np.float3
         value = doubles[row]
         values[row] = np.float32(value)
         size = abs(value)
-        if valid[row] and (
-            (bits[row] & 0x1FFFFFFF) == 0x10000000 or size > 3.4e38 or (size < 1.2e-38 and size != 0.0)
-        ):
+        if valid[row] and ((bits[row] & 0x1FFFFFFF) == 0x10000000 or size > 3.4e38 or (size < 1.2e-38 and size != 0.0)):
             doubts[row] = 1
 
 
-@compiled
-def _decimal(data: Bytes, at: int, length: int, precision: int, scale: int, value: NDArray[np.uint64]) -> bool:
+@bare
+def _decimal(
+    data: Bytes, at: int, length: int, precision: int, scale: int, values: NDArray[np.uint64], row: int
+) -> bool:
     """Digits with at most ``scale`` behind the point, as a whole number of 128 bits, low half first."""
     end = at + length
     negative = at < end and data[at] == _MINUS
@@ -189,11 +197,11 @@ def _decimal(data: Bytes, at: int, length: int, precision: int, scale: int, valu
         low, high = ~low + np.uint64(1), ~high
         if low == np.uint64(0):
             high += np.uint64(1)
-    value[0], value[1] = low, high
+    values[row, 0], values[row, 1] = low, high
     return end > first
 
 
-@compiled
+@bare
 def take_decimals(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, precision: int, scale: int,
     values: NDArray[np.uint64], valid: Bytes, doubts: Bytes,
@@ -203,7 +211,7 @@ def take_decimals(
         kind = kinds[row, column]
         values[row, 0], values[row, 1], valid[row] = 0, 0, 0
         if kind == INTEGER or kind == NUMBER or kind == STRING:
-            if _decimal(data, starts[row, column], lengths[row, column], precision, scale, values[row]):
+            if _decimal(data, starts[row, column], lengths[row, column], precision, scale, values, row):
                 valid[row] = 1
                 continue
             values[row, 0], values[row, 1] = 0, 0
@@ -211,14 +219,14 @@ def take_decimals(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _two(data: Bytes, at: int) -> int:
     """A number of two digits; negative if it is none."""
-    a, b = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
+    a, b = digit_at(data, at), digit_at(data, at + 1)
     return a * 10 + b if 0 <= a <= 9 and 0 <= b <= 9 else -1000000
 
 
-@compiled
+@bare
 def _day(data: Bytes, at: int) -> tuple[int, bool]:
     """The day ``YYYY-MM-DD`` since 1970, and whether there is such a day."""
     year = _two(data, at) * 100 + _two(data, at + 2)
@@ -239,7 +247,7 @@ def _day(data: Bytes, at: int) -> tuple[int, bool]:
     return y * 365 + y // 4 - y // 100 + y // 400 + of_year - 719468, True
 
 
-@compiled
+@bare
 def take_dates(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, values: NDArray[np.int32], valid: Bytes,
     doubts: Bytes,
@@ -258,7 +266,7 @@ def take_dates(
             doubts[row] = 1
 
 
-@compiled
+@bare
 def _zone(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     """Seconds that a zone is ahead, and whether it is ``Z`` or hours and minutes."""
     if end - at == 1 and data[at] == 90:
@@ -271,7 +279,7 @@ def _zone(data: Bytes, at: int, end: int) -> tuple[int, bool]:
     return 0, False
 
 
-@compiled
+@bare
 def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool]:
     """Microseconds since 1970 of ``YYYY-MM-DDTHH:MM:SS[.fraction][zone]``, and whether it is one."""
     if length < 19 or data[at + 13] != 58 or data[at + 16] != 58 or (data[at + 10] != 84 and data[at + 10] != 32):
@@ -282,17 +290,17 @@ def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool
         return 0, False
     end = at + length
     at += 19
-    fraction = np.int64(0)
+    fraction = 0
     if at < end and data[at] == _DOT:
         at += 1
         first, unit = at, 100_000
         while at < end and _ZERO <= data[at] <= _NINE:
-            fraction += (np.int64(data[at]) - _ZERO) * unit
+            fraction += digit_at(data, at) * unit
             unit //= 10
             at += 1
         if at == first or at - first > 9:
             return 0, False
-    ahead = np.int64(0)
+    ahead = 0
     if at < end:
         if not with_zone:
             return 0, False
@@ -300,7 +308,7 @@ def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool
     return (day * 86400 + hours * 3600 + minutes * 60 + seconds - ahead) * 1_000_000 + fraction, sure
 
 
-@compiled
+@bare
 def take_times(
     data: Bytes, kinds: Bytes, starts: Places, lengths: Places, column: int, with_zone: bool, values: Places,
     valid: Bytes, doubts: Bytes,
