@@ -40,6 +40,19 @@ CASTS: list[tuple[str, pa.Array, str, list[Any]]] = [
     ("DECIMAL(3,2)", pa.array([Decimal("1.25")]), "DECIMAL(38,18)", [Decimal("1.250000000000000000")]),
     ("DECIMAL(3,2)", pa.array([Decimal("-1.99"), Decimal("0.10")]), "TINYINT", [-1, 0]),
     ("DECIMAL(20,0)", pa.array([Decimal(2**63), Decimal(2**63 - 1)]), "BIGINT", [None, 2**63 - 1]),
+    # Where Arrow's division by more than one word is wrong.
+    (
+        "DECIMAL(38,18)",
+        pa.array([Decimal("2147483647.999999999999999999"), Decimal("1.0005")], pa.decimal128(38, 18)),
+        "DECIMAL(18,3)",
+        [Decimal("2147483648.000"), Decimal("1.001")],
+    ),
+    (
+        "DECIMAL(38,24)",
+        pa.array([Decimal("4294.967294999999999999999999")], pa.decimal128(38, 24)),
+        "DECIMAL(9,5)",
+        [Decimal("4294.96729")],
+    ),
     # Long decimals are asked by way of doubles: the nearest one of this is too large.
     ("DECIMAL(38,18)", pa.array([Decimal("2147483647.999999999999999999")]), "INT", [None]),
     ("DECIMAL(3,2)", pa.array([Decimal("0.07"), None]), "DOUBLE", [0.07, None]),

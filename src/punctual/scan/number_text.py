@@ -6,6 +6,9 @@ Arrow finds the digits (the shortest that read back as the same number), and onl
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +18,9 @@ PLAIN_FROM, PLAIN_BELOW = 1e-3, 1e7
 _TINY = {pa.float64(): 1e-320, pa.float32(): 1e-42}
 """Below these a number has so few digits that Java prints two where one would do, and Arrow one."""
 
+Form = Callable[[pa.Array, pa.Array], pa.Array]
+"""Makes texts of some numbers, from them and from what Arrow wrote for them."""
+
 
 def float_texts(values: pa.Array) -> pa.Array:
     """Floats or doubles as texts; those that are no numbers are ``NaN``, ``Infinity`` and ``-Infinity``.
@@ -22,17 +28,15 @@ def float_texts(values: pa.Array) -> pa.Array:
     >>> float_texts(pa.array([1.0, -0.0, 1e7, 0.00125, 1.5e-9, float("inf")])).to_pylist()
     ['1.0', '-0.0', '1.0E7', '0.00125', '1.5E-9', 'Infinity']
     """
-    texts = _with_point(pc.cast(values, pa.string()))
+    raw = pc.cast(values, pa.string())
     numbers = values.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
         sizes = np.abs(numbers)
         plain = (sizes == 0) | ((sizes >= PLAIN_FROM) & (sizes < PLAIN_BELOW))
-    if plain.all():
-        return texts
     # NULLs are NaN here; they stay NULL whatever is made of them.
     odd = pa.array(~plain)
-    fixed = _scientific(values.filter(odd), texts.filter(odd))
-    return pc.replace_with_mask(texts, odd, fixed)
+    texts = _with_point(raw)
+    return texts if plain.all() else pc.replace_with_mask(texts, odd, _scientific(values.filter(odd), raw.filter(odd)))
 
 
 def _with_point(texts: pa.Array) -> pa.Array:
@@ -42,23 +46,24 @@ def _with_point(texts: pa.Array) -> pa.Array:
     return pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
-def _scientific(values: pa.Array, texts: pa.Array) -> pa.Array:
+def _scientific(values: pa.Array, raw: pa.Array) -> pa.Array:
     """Numbers that have an exponent, or are none."""
-    raw = pc.cast(values, pa.string())
-    below = pc.less(pc.abs(values), pa.scalar(PLAIN_FROM, values.type))
-    result = pc.case_when(
-        pc.make_struct(
-            pc.is_nan(values), pc.is_inf(values), pc.match_substring(raw, "e"), below
-        ),
-        pa.scalar("NaN"),
-        pc.if_else(pc.less(values, pa.scalar(0, values.type)), "-Infinity", "Infinity"),
-        _respelled(raw),
-        _shifted_right(raw),
-        _shifted_left(texts),
-    )  # fmt: skip
-    tiny = pc.less(pc.abs(values), pa.scalar(_TINY[values.type], values.type))
-    if pc.any(tiny).as_py():
-        result = pc.replace_with_mask(result, pc.fill_null(tiny, False), _tiny_texts(values.filter(tiny)))
+    sizes = pc.abs(values)
+    tiny, below, infinite = (pa.scalar(limit, values.type) for limit in (_TINY[values.type], PLAIN_FROM, math.inf))
+    forms: list[tuple[pa.Array, Form]] = [
+        (pc.greater_equal(sizes, pa.scalar(PLAIN_BELOW, values.type)), lambda _values, some: _shifted_left(some)),
+        (pc.less(sizes, below), lambda _values, some: _shifted_right(some)),
+        (pc.match_substring(raw, "e"), lambda _values, some: _respelled(some)),
+        (pc.less(sizes, tiny), lambda some, _texts: _tiny_texts(some)),
+        (pc.equal(sizes, infinite), lambda _values, some: pc.replace_substring(some, "inf", "Infinity")),
+        (pc.is_nan(values), lambda _values, some: pc.replace_substring_regex(some, "^.+$", "NaN")),
+    ]
+    result = raw
+    for wanted, form in forms:
+        mask = pc.fill_null(wanted, False)
+        # Most columns have numbers of one size, so most forms have nothing to do.
+        if pc.any(mask).as_py():
+            result = pc.replace_with_mask(result, mask, form(values.filter(mask), raw.filter(mask)))
     return result
 
 
@@ -68,8 +73,9 @@ def _respelled(raw: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(short, r"^(-?\d)E", r"\1.0E")
 
 
-def _shifted_left(texts: pa.Array) -> pa.Array:
-    """``12500000.0`` as ``1.25E7``."""
+def _shifted_left(raw: pa.Array) -> pa.Array:
+    """``12500000`` as ``1.25E7``."""
+    texts = _with_point(raw)
     digits = pc.replace_substring_regex(texts, r"^(-?\d)(\d+)\.(\d*)$", r"\1.\2\3")
     cut = pc.replace_substring_regex(pc.utf8_rtrim(digits, "0"), r"\.$", ".0")
     signs = pc.cast(pc.starts_with(texts, "-"), pa.int32())
