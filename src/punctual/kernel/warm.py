@@ -1,7 +1,8 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
-Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence and ranks uncertain
-rows, so that neither the first program on a machine nor the Python workers of its Spark compile anything.
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence, ranks uncertain rows
+and reads a line of CSV, so that neither the first program on a machine nor the Python workers of its Spark compile
+anything.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.panes import Panes
 from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.text.csv_fields import mark_lines, split_lines
+from punctual.kernel.text.gather import gather_bytes, offsets_of
+from punctual.kernel.text.numbers import booleans, decimals, doubles, integers
+from punctual.kernel.text.times import dates, times
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
@@ -48,7 +53,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _cadence() + _world()
+    return answers + _cadence() + _world() + _csv()
 
 
 def _unit(
@@ -92,6 +97,29 @@ def _cadence() -> int:
     gap = int(bounds[-1])
     found = [plateaus(bounds, costs, gap, gap * gap, dense) for dense in (True, False)]
     return sum(runs_inside(bounds, costs, ends, values, gap)[0].size for ends, values, _pieces in found)
+
+
+def _csv() -> int:
+    """A line of CSV, and its fields as every type; casts also get buffers that cannot be written to."""
+    line = b"2020-01-02 03:04:05,1.5\n"
+    data = np.frombuffer(line, np.uint8).copy()
+    starts, lengths = np.zeros((2, 1), np.int64), np.zeros((2, 1), np.int32)
+    lines, states = np.zeros((1, 2), np.int64), np.zeros(1, np.uint8)
+    count, _widest = split_lines(data, 0, 44, 34, 34, 256, np.arange(2), starts, lengths, lines, states)
+    mark_lines(data, lines, count, True, states)
+    for readable in (data, np.frombuffer(line, np.uint8)):
+        time, number = ((readable, starts[field], lengths[field], lengths[field] > 0) for field in range(2))
+        wide, days, zones = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int32)
+        times(*time, False, wide, days, zones, states)
+        dates(*time, zones, states)
+        integers(*number, 127, wide, states)
+        doubles(*number, 250, np.zeros(1), states)
+        decimals(*number, 5, 2, np.zeros(2, np.uint64), states)
+        booleans(*number, np.zeros(1, np.bool_), states)
+        offsets = np.zeros(2, np.int32)
+        offsets_of(number[2], number[3], offsets)
+        gather_bytes(readable, number[1], offsets, np.zeros(3, np.uint8))
+    return count
 
 
 def _world() -> int:

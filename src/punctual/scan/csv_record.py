@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from punctual.scan.csv_settings import NOT_SET, CsvSettings
 
 
@@ -25,7 +27,10 @@ def split_record(line: str, settings: CsvSettings) -> list[str]:
     >>> split_record("'a' b,'c", CsvSettings(quote="'", escape="'"))
     ["'a' b", 'c']
     """
-    return _Record(line, settings).fields()
+    if max(line, default="") <= "\uffff":
+        return _Record(line, settings).fields()
+    # The parser sees characters of 16 bits, which shows where it looks at one behind a quote.
+    return [_characters(field) for field in _Record(_units(line), settings).fields()]
 
 
 class _Record:
@@ -180,3 +185,13 @@ class _Record:
             self.text += self.quote + blanks + self.ch
             self.prev = self.ch
             self._quoted()
+
+
+def _units(text: str) -> str:
+    """A text in which a character above U+FFFF is two, as in Java."""
+    units = np.frombuffer(text.encode("utf-16-le"), "<u2")
+    return units.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _characters(units: str) -> str:
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

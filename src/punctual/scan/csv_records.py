@@ -140,7 +140,7 @@ def _split_unsure(split: _Split, wanted: list[int], width: int, settings: CsvSet
     at = split.data.size
     for row in rows.tolist():
         line = split.line(row)
-        fields = split_record(line.removeprefix("\ufeff") if marked and row == 0 else line, settings)
+        fields = _marked_record(split, width, settings) if marked and row == 0 else split_record(line, settings)
         if len(fields) > MOST_FIELDS:
             raise ValueError(_TOO_MANY)
         split.states[row] = RECORD if len(fields) == width else OTHER_WIDTH
@@ -151,6 +151,20 @@ def _split_unsure(split: _Split, wanted: list[int], width: int, settings: CsvSet
             at += len(field)
     if rows.size:
         split.data = np.concatenate([split.data, np.frombuffer(b"".join(added), np.uint8)])
+
+
+def _marked_record(split: _Split, width: int, settings: CsvSettings) -> list[str]:
+    """The fields of a first line that begins with a byte order mark, which Spark's parser drops without looking.
+
+    So it finds a NUL where nothing follows the mark, and of what is a comment then it makes a row of NULLs.
+    """
+    line = split.line(0)[1:]
+    if not line:
+        return [NOT_SET]
+    split.lines[0, 0] += len(_MARK)
+    if settings.comment and line.startswith(settings.comment):
+        return [""] * width
+    return split_record(line, settings)
 
 
 class _CsvBlock:
