@@ -48,6 +48,12 @@ CASTS: list[tuple[str, pa.Array, str, list[Any]]] = [
         [Decimal("2147483648.000"), Decimal("1.001")],
     ),
     (
+        "DECIMAL(37,24)",
+        pa.array([Decimal("922337203685.4775807")], pa.decimal128(37, 24)),
+        "DECIMAL(34,7)",
+        [Decimal("922337203685.4775807")],
+    ),
+    (
         "DECIMAL(38,24)",
         pa.array([Decimal("4294.967294999999999999999999")], pa.decimal128(38, 24)),
         "DECIMAL(9,5)",
