@@ -73,8 +73,8 @@ def test_streams_share_the_job(spark: SparkSession) -> None:
     assert three.calls - one.calls <= 2 * one.calls
 
 
-def test_a_static_table_costs_its_broadcast(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark runs a job to broadcast a table: one per table and tick, however many queries join it."""
+def test_a_static_table_costs_no_job(spark: SparkSession, tmp_path: Path) -> None:
+    """A table travels when its content changes, and is looked up in the tasks."""
     tables = ""
     for name in ("first", "second"):
         (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{name}{i % 3}\n" for i in range(20)))
@@ -91,8 +91,31 @@ def test_a_static_table_costs_its_broadcast(spark: SparkSession, tmp_path: Path)
     one = cost_of_a_tick(spark, STREAM.format("s") + tables + plain + joined("first", 1), ["s"])
     many = cost_of_a_tick(spark, STREAM.format("s") + tables + plain + joined("first", 30), ["s"])
     both = cost_of_a_tick(spark, STREAM.format("s") + tables + plain + joined("first", 30) + joined("second", 3), ["s"])
-    assert (one.jobs, many.jobs, both.jobs) == (2, 2, 3)
-    assert many.calls == one.calls
+    assert (one.jobs, many.jobs, both.jobs) == (1, 1, 1)
+    assert one.calls == many.calls == both.calls
+
+
+def test_a_plain_tick_makes_few_calls(spark: SparkSession) -> None:
+    """The plan of the job stands: a tick sets its work order, runs, and fetches the products."""
+    plain = "".join(
+        f"CREATE QUERY q{i} AS SELECT k, sum(x) AS v, max(n) AS m FROM s [RANGE {2 + i} SECONDS SLIDE 1 SECOND] "
+        f"WHERE x > {i} GROUP BY k;\n"
+        for i in range(50)
+    )
+    tick = cost_of_a_tick(spark, STREAM.format("s") + plain, ["s"])
+    assert tick.jobs == 1
+    assert tick.calls <= 15
+
+
+def test_a_tick_by_spark_runs_the_same_plan_again(spark: SparkSession) -> None:
+    """Where an expression needs Spark the plan is made once all the same, and reads other rows when it is run again."""
+    program = STREAM.format("s") + (
+        "CREATE QUERY q AS SELECT upper(k) AS u, sum(x * 2) AS v FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] "
+        "GROUP BY upper(k);\n"
+    )
+    tick = cost_of_a_tick(spark, program, ["s"])
+    assert tick.jobs == 1
+    assert tick.calls <= 30
 
 
 def test_nothing_to_read_costs_nothing(spark: SparkSession) -> None:
