@@ -18,27 +18,17 @@ import pyarrow.parquet as pq
 from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
-from punctual.scan.exact_cast import exact_cast
+from punctual.scan.exact_cast import MILLIS, MOST_DAYS, MOST_MILLIS, NANOS, VOID
+from punctual.scan.parquet_kinds import flat_kind, supported
 from punctual.scan.parts import ParquetPart, Part
 
-NANOS, MILLIS = "NANOSECONDS", "MILLISECONDS"
+NUMBERED = (NANOS, MILLIS)
 """Columns of times that are read as BIGINT: Spark does not know nanoseconds, and fails at the first millisecond that
 64 bits cannot hold as microseconds."""
-
-NUMBERED = (NANOS, MILLIS)
-MOST_MILLIS, MOST_DAYS = 2**63 // 1_000 - 1, 2**63 // 86_400_000_000 - 1
-
-VOID = "VOID"
-"""The type of a column of which nothing but NULLs was written: it fits every declared type."""
 
 Shape = tuple[tuple[str, str] | None, ...]
 """For each declared column its name and type in the file, or None where the file lacks it."""
 
-_FIXED = {
-    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
-    pa.uint8(): "SMALLINT", pa.uint16(): "INT", pa.uint32(): "BIGINT", pa.uint64(): "DECIMAL(20,0)",
-    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE", pa.null(): VOID,
-}  # fmt: skip
 _ALIASES = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "REAL": "FLOAT",
             "TIMESTAMP_LTZ": "TIMESTAMP", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}  # fmt: skip
 _FAMILIES = {
@@ -70,19 +60,21 @@ def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequenc
     """Plans by shape; a file without a footer, without a declared column or with an impossible type is unreadable."""
     shapes: dict[Shape, list[str]] = defaultdict(list)
     parts: list[tuple[Part, int]] = []
+    scanned = True
     faults: list[tuple[str, str]] = []
     for ref in files:
         try:
             metadata = pq.read_metadata(ref.path)
             shape = _shape(metadata, columns)
             shapes[shape].append(ref.path)
-            parts += _groups(ref.path, metadata, shape)
+            names = tuple(None if found is None else found[0] for found in shape)
+            parts += _groups(ref.path, metadata, names)
+            scanned = scanned and supported(metadata, names, columns)
         except _FileError as problem:
             faults.append((ref.path, str(problem)))
         except (OSError, pa.ArrowException) as problem:
             first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             faults.append((ref.path, f"its footer cannot be read: {first}"))
-    scanned = all(_is_scanned(shape, columns) for shape in shapes)
 
     def plans() -> tuple[ReadPlan, ...]:
         return tuple(_plan(tuple(paths), shape, columns, options) for shape, paths in shapes.items())
@@ -90,23 +82,14 @@ def inspect_parquet(files: Sequence[FileRef], columns: Columns, options: Sequenc
     return Inspection(parts if scanned else None, plans, tuple(faults))
 
 
-def _groups(path: str, metadata: pq.FileMetaData, shape: Shape) -> Iterator[tuple[Part, int]]:
+def _groups(path: str, metadata: pq.FileMetaData, names: tuple[str | None, ...]) -> Iterator[tuple[Part, int]]:
     """Row groups as parts; many small ones are one."""
-    names = tuple(None if found is None else found[0] for found in shape)
     first, size = 0, 0
     for group in range(metadata.num_row_groups):
         size += metadata.row_group(group).total_byte_size
         if size >= GROUP_BYTES or group + 1 == metadata.num_row_groups:
             yield ParquetPart(path, first, group + 1, names), WEIGHT * size
             first, size = group + 1, 0
-
-
-def _is_scanned(shape: Shape, columns: Columns) -> bool:
-    """Whether our scan has every cast that the files need."""
-    return all(
-        found is None or exact_cast(found[1], canonical(kind)) is not None
-        for found, (_name, kind) in zip(shape, columns)
-    )
 
 
 def _shape(metadata: pq.FileMetaData, columns: Columns) -> Shape:
@@ -142,18 +125,9 @@ def spark_type(own: pa.DataType) -> str | None:
     >>> spark_type(pa.null()), spark_type(pa.dictionary(pa.int8(), pa.string()))
     ('VOID', 'STRING')
     """
-    if own in _FIXED:
-        return _FIXED[own]
-    if pa.types.is_dictionary(own):  # a way to write values, not a type of its own
-        return spark_type(own.value_type)
-    if pa.types.is_string(own) or pa.types.is_large_string(own):
-        return "STRING"
-    if pa.types.is_binary(own) or pa.types.is_large_binary(own) or pa.types.is_fixed_size_binary(own):
-        return "BINARY"
-    if pa.types.is_decimal(own):
-        return f"DECIMAL({own.precision},{own.scale})" if own.precision <= 38 else None
-    if pa.types.is_timestamp(own):
-        return {"ns": NANOS, "ms": MILLIS}.get(own.unit) or _time_type(own)
+    flat = flat_kind(own, "")
+    if flat is not None:
+        return flat
     if pa.types.is_list(own) or pa.types.is_large_list(own):
         inner = _inner_type(own.value_type)
         return None if inner is None else f"ARRAY<{inner}>"
