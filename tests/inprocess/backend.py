@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,9 +119,9 @@ class InProcess:
         return name
 
     def shards(self, operator: AnswerShards) -> pa.Table:
-        numbers = self._random.permutation(operator.shards)
-        batches = [pa.record_batch({"id": pa.array([number])}) for number in numbers]
-        return pa.Table.from_batches(operator(batches), OUTPUT)
+        each = replace(operator, tasks=operator.shards)
+        found = [batch for task in self._random.permutation(operator.shards) for batch in each.run(None, int(task))]
+        return pa.Table.from_batches(found, OUTPUT)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         with self._one_at_a_time:

@@ -284,7 +284,6 @@ def test_shards_answer_by_walks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     stored = Stored(str(tmp_path / "cells"), 0, payload.size)
     readers = tuple(one.reader(instants_of(one, -1, 60)) for one in asked)
     works = (ShardWork(spec, (stored,), 60, -10, readers),)
-    shards = [pa.record_batch({"id": pa.array(range(SHARDS))})]
     walks: list[bool] = []
     monkeypatch.setattr(panes_module, "Scan", lambda: walks.append(True) or scan.Scan())
     whole = Panes(spec, SHARDS)
@@ -293,7 +292,7 @@ def test_shards_answer_by_walks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     by_instant_and_key = [("instant", "ascending"), ("k0", "ascending")]
     expected = [answered_table(answered).sort_by(by_instant_and_key) for answered in whole.answer(readers)]
     for walking in (False, True):
-        output = list(outputs(pa.Table.from_batches(AnswerShards(works, SHARDS, walking)(shards))))
+        output = list(outputs(pa.Table.from_batches(AnswerShards(works, SHARDS, walking).run(None, 0))))
         for place, table in enumerate(expected):
             parts = [produced.table() for produced in output if produced.product == ShardAnswers(0, place)]
             found = pa.concat_tables(parts).sort_by(by_instant_and_key)

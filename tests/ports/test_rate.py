@@ -44,3 +44,20 @@ def test_once_goes_to_the_limit_in_batches() -> None:
         ends.append(planned.end)
     assert ends == [1_000_000, 2_000_000, 2_500_000]
     assert feed.everything_taken() == RateSlice(0, 2_500_000, 0)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 1000])
+def test_rate_rows_are_where_they_say(rows: int) -> None:
+    feed = RateFeed(rows, 1_000_000, limit=700_000, live=True)
+    origin = 1_335_000_000_000_000
+    planned = RateSlice(990, 600_010, origin)
+    parts = feed.parts(planned)
+    assert len(parts) > 1
+    found = []
+    for part, _size in parts:
+        for block in open_part(part, feed.reading, frozenset(("ts", "value"))):
+            assert block.faults is None
+            times = block.column("ts").cast(pa.int64()).to_pylist()
+            found += zip(times, block.column("value").to_pylist())
+        assert origin_of(part) == "rate"
+    assert found == [(feed.time_of(i, origin), i) for i in range(planned.start, planned.end)]

@@ -322,18 +322,6 @@ def test_tables(spark: SparkSession, tmp_path: Path) -> None:
         read_table(spark, columns, str(tmp_path), "CSV")
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7, 1000])
-def test_rate_rows_are_where_they_say(spark: SparkSession, rows: int) -> None:
-    feed = RateFeed(rows, 1_000_000, limit=5_000, live=True)
-    origin = 1_335_000_000_000_000
-    with counting(spark) as count:
-        frame = feed.read(spark, RateSlice(990, 1_010, origin))
-    assert count.jobs == 0
-    got = frame.selectExpr("unix_micros(ts) AS t", "value", *(f"`{name}`" for name in (REASON, RAW, ORIGIN))).collect()
-    assert [(r.t, r.value) for r in got] == [(feed.time_of(i, origin), i) for i in range(990, 1_010)]
-    assert {(r[REASON], r[RAW], r[ORIGIN]) for r in got} == {(None, None, "rate")}
-
-
 def test_rows_given_from_python(spark: SparkSession, tmp_path: Path) -> None:
     columns = [("ts", "TIMESTAMP"), ("day", "DATE"), ("d", "DECIMAL(20,3)"), ("x", "DOUBLE"), ("n", "BIGINT"),
                ("b", "BINARY"), ("xs", "ARRAY<DOUBLE>")]  # fmt: skip

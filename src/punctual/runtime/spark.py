@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -19,9 +20,9 @@ from punctual.runtime import session
 from punctual.runtime.analysis import typecheck
 from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
 from punctual.runtime.evaluate import evaluate
+from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.shards import AnswerShards
-from punctual.runtime.tick import Jobs
-from punctual.store.products import OUTPUT_DDL
+from punctual.runtime.tick import Jobs, bare_job
 
 
 class SparkBackend:
@@ -48,8 +49,8 @@ class SparkBackend:
 
     def shards(self, operator: AnswerShards) -> pa.Table:
         self._tag_thread()
-        numbers = self.spark.range(0, operator.shards, 1, min(operator.shards, self._slots))
-        return numbers.mapInArrow(operator, OUTPUT_DDL).toArrow()
+        tasks = min(operator.shards, self._slots)
+        return bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         self._tag_thread()

@@ -113,8 +113,7 @@ class Jobs:
                 frames += self._projected(tick, read, projected, tasks, number)
         operator = packed(ScanAndReduce(tuple(streams)))
         if not frames:
-            rdd = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(AsJob(operator))
-            return _Job(lambda: pa.concat_tables([from_ipc(one) for one in rdd.collect()]), None)
+            return _Job(bare_job(spark, AsJob(operator), tasks), None)
         if streams:
             frames.append(self._numbers(tasks).mapInArrow(ByTask(operator), OUTPUT_DDL))
         union = reduce(DataFrame.unionAll, frames)
@@ -160,6 +159,12 @@ class Jobs:
             known = self._carried[name] = (table, uuid.uuid4().hex, payload)
         on = tuple((row.column or "", column) for row, column in join.on)
         return Lookup(join.alias, on, outer, known[1], known[2])
+
+
+def bare_job(spark: SparkSession, stage: AsJob, tasks: int) -> Callable[[], pa.Table]:
+    """A job of one stage over task numbers, without Catalyst; it can be run again."""
+    rdd = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(stage)
+    return lambda: pa.concat_tables([from_ipc(one) for one in rdd.collect()])
 
 
 def _flat(nested: object) -> list[object]:

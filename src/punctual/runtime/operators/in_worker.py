@@ -72,13 +72,17 @@ class ByRows:
 
 @dataclass(frozen=True, slots=True)
 class AsJob:
-    """A whole job over task numbers (``mapPartitions``): products as one Arrow stream per task."""
+    """A whole job over task numbers (``mapPartitions``): products as one Arrow stream per task.
+
+    ``ordered`` says whether its work comes by order; otherwise the operator has it.
+    """
 
     packed: Packed
+    ordered: bool = True
 
     def __call__(self, tasks: Iterable[int]) -> Iterator[bytes]:
         for task in tasks:
-            batches = self.packed.operator().run(current_order(), task)
+            batches = self.packed.operator().run(current_order() if self.ordered else None, task)
             yield to_ipc(pa.Table.from_batches(batches, OUTPUT)).to_pybytes()
         _keep_what_is_loaded()
 

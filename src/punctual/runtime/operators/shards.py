@@ -7,7 +7,7 @@ rows side by side. The same task can merge its cells into one file, which is how
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kernel.panes.spec import Reader, UnitSpec
+from punctual.runtime.operators.order import Order
 from punctual.runtime.operators.reduction import write_payload
 from punctual.store.products import MergedCells, Produced, ShardAnswers, from_ipc, output, to_ipc
 
@@ -45,17 +46,21 @@ class ShardWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerShards:
-    """The operator; input batches have one column of shard numbers. ``scan`` is as in `Panes`."""
+    """The operator: the shards of one task in, answers or merged cells out. ``scan`` is as in `Panes`.
+
+    Shards are dealt out to ``tasks`` tasks in turn.
+    """
 
     works: tuple[ShardWork, ...]
     shards: int
     scan: bool = False
+    tasks: int = 1
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for shard in batch.column(0).to_pylist():
-                for number, work in enumerate(self.works):
-                    yield from self._shard(number, work, shard)
+    def run(self, _order: Order | None, task: int) -> Iterator[pa.RecordBatch]:
+        """What a task makes; all of its work is in the operator, since no two passes ask the same."""
+        for shard in range(task, self.shards, self.tasks):
+            for number, work in enumerate(self.works):
+                yield from self._shard(number, work, shard)
 
     def _shard(self, number: int, work: ShardWork, shard: int) -> Iterator[pa.RecordBatch]:
         if not work.spec.keys and shard != 0:
