@@ -6,6 +6,7 @@ are of today, and names of time zones only for years in which databases of zones
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,11 +24,10 @@ BITS = {"FLOAT": pa.uint32(), "DOUBLE": pa.uint64(), "DATE": pa.int32()}
 
 def cast(texts: list[str | None], kind: str) -> tuple[pa.Array, list[bool]]:
     """The texts, one after the other with something between them, as a type."""
-    data, starts, lengths = b"7", [], []
-    for text in texts:
-        starts.append(len(data))
-        data += (text or "").encode() + b"7"
-        lengths.append(len(data) - starts[-1] - 1)
+    encoded = [(text or "").encode() for text in texts]
+    data = b"7".join([b"", *encoded, b""])
+    lengths = [len(text) for text in encoded]
+    starts = [1 + before for before in itertools.accumulate((length + 1 for length in lengths), initial=0)][:-1]
     valid = np.array([text is not None for text in texts], np.bool_)
     found, misfits = cast_texts(
         np.frombuffer(data, np.uint8), np.array(starts, np.int64), np.array(lengths, np.int64), valid, kind

@@ -104,10 +104,15 @@ def _floats(texts: Texts, kind: str) -> Cast:
 def _parse_long(texts: Texts, kind: pa.DataType, values: NDArray[np.float64], states: NDArray[np.uint8]) -> None:
     """Numbers with many digits: Arrow's parser rounds correctly, and does not know a plus sign or blanks."""
     rows = np.flatnonzero(states == LONG)
-    if rows.size:
-        plain = pc.replace_substring_regex(texts.some(rows).array(pa.string()), r"^[\x00-\x20]*\+?|[\x00-\x20]*$", "")
-        values[rows] = pc.cast(plain, kind).to_numpy()
-        states[rows] = FITS
+    if not rows.size:
+        return
+    some = texts.some(rows)
+    numbers = some.array(pa.string())
+    first, last = some.data[some.starts], some.data[some.starts + some.lengths - 1]
+    if ((first <= 32) | (first == ord("+")) | (last <= 32)).any():
+        numbers = pc.replace_substring_regex(numbers, r"^[\x00-\x20]*\+?|[\x00-\x20]*$", "")
+    values[rows] = pc.cast(numbers, kind).to_numpy()
+    states[rows] = FITS
 
 
 def _one_by_one(

@@ -88,13 +88,13 @@ def times(
         if not valid[row]:
             continue
         first, end = starts[row], starts[row] + lengths[row]
-        date, clock = _ordinary(data, first, end)
-        if date >= 0:
+        date, clock, offset = _ordinary(data, first, end)
+        if date >= 0 and offset != DAY:
             # Rows of a file are mostly of one day.
             if date != last_date and _is_date(date // 10000, date // 100 % 100, date % 100):
                 last_date, last_day = date, _days(date // 10000, date // 100 % 100, date % 100)
             if date == last_date:
-                values[row] = last_day * DAY + clock
+                values[row] = last_day * DAY + clock - (0 if local else offset)
                 continue
         states[row] = MISFIT
         at, end = trimmed(data, first, lengths[row])
@@ -108,29 +108,29 @@ def times(
             continue
         if not _is_date(parts[0], parts[1], parts[2]):
             continue
-        offset = np.int64(0) if zone < 0 else _offset(data, zone, end)
+        offset = 0 if zone < 0 else _offset(data, zone, end)
         date = _days(parts[0], parts[1], parts[2])
         if offset == DAY or parts[0] > _SURE_YEAR or parts[0] < -_SURE_YEAR:
             values[row], days[row], states[row] = clock, date, ZONED
             continue
-        values[row] = date * DAY + clock - (np.int64(0) if local else offset)
+        values[row] = date * DAY + clock - (0 if local else offset)
         states[row] = FITS
 
 
 @compiled
-def _ordinary(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The date, as digits, and the time of the day of ``2020-01-02T03:04:05.678Z``; -1 for texts of another form."""
+def _ordinary(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
+    """Date, as digits, time of the day and offset of ``2020-01-02T03:04:05.678+01:00``; -1 for another form."""
     size = end - at
     if size < 19 or data[at + 4] != 45 or data[at + 7] != 45 or data[at + 13] != 58 or data[at + 16] != 58:
-        return -1, 0
+        return -1, 0, 0
     if data[at + 10] != 84 and data[at + 10] != 32:
-        return -1, 0
+        return -1, 0, 0
     century, years = _two_digits(data, at), _two_digits(data, at + 2)
     month, day = _two_digits(data, at + 5), _two_digits(data, at + 8)
     hours, minutes, seconds = _two_digits(data, at + 11), _two_digits(data, at + 14), _two_digits(data, at + 17)
     # Of a number that is none every bit is set.
     if (century | years | month | day | hours | minutes | seconds) < 0 or hours > 23 or minutes > 59 or seconds > 59:
-        return -1, 0
+        return -1, 0, 0
     fraction, unit = 0, 100_000
     at += 19
     if at < end and data[at] == 46:
@@ -139,10 +139,9 @@ def _ordinary(data: Bytes, at: int, end: int) -> tuple[int, int]:
             fraction += unit * int(np.int64(data[at]) - 48)
             unit //= 10
             at += 1
-    if at < end and not (data[at] == 90 and at + 1 == end):
-        return -1, 0
     date = ((century * 100 + years) * 100 + month) * 100 + day
-    return date, ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction
+    clock = ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction
+    return date, clock, 0 if at == end else _offset(data, at, end)
 
 
 @compiled
