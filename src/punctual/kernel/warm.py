@@ -1,7 +1,7 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
-Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence and ranks uncertain
-rows, so that neither the first program on a machine nor the Python workers of its Spark compile anything.
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence, ranks uncertain rows
+and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark compile anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.panes import Panes
 from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.text.warm_json import warm_json
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
@@ -48,7 +49,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _cadence() + _world()
+    return answers + _cadence() + _world() + warm_json()
 
 
 def _unit(
