@@ -1,7 +1,8 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
 Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence, ranks uncertain rows
-and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark compile anything.
+and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark compile
+anything.
 """
 
 from __future__ import annotations
