@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from punctual.ports.feeds.rate import RateFeed
 from punctual.ports.feeds.slices import RateSlice
+from punctual.scan.open_part import open_part, origin_of
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import gzip
 import itertools
 import random
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from punctual.scan import spark_times
+from punctual.scan.block import Columns, arrow_type
+from punctual.scan.json_line import LineReader
 from punctual.scan.json_lines import read_json
-from tests.scan.json_cases import Group, differences, plain, read_lines, table
+from tests.scan import json_fuzz
+from tests.scan.json_cases import Group, differences, line_of, plain, read_lines, table
 
 GROUPS = list(table())
 TRADES = [("ts", "TIMESTAMP"), ("sym", "STRING"), ("px", "DOUBLE"), ("qty", "INT")]
@@ -43,6 +48,52 @@ def test_cuts_and_pieces_change_nothing(seed: int, tmp_path: Path) -> None:
         assert [v for block in blocks for v in plain(block.column(name))] == [a[0][place] for a in expected]
     reasons = [reason for block in blocks if block.faults for reason in block.faults.reasons.to_pylist()]
     assert reasons == [answer[1] for answer in expected if answer[1] is not None]
+
+
+SCALARS = [
+    ("t", "TINYINT"), ("h", "SMALLINT"), ("i", "INT"), ("l", "BIGINT"), ("f", "FLOAT"), ("d", "DOUBLE"), ("a", "DATE"),
+    ("z", "TIMESTAMP"), ("n", "TIMESTAMP_NTZ"), ("c", "DECIMAL(10,2)"), ("e", "DECIMAL(38,18)"), ("g", "DECIMAL(5,0)"),
+    ("s", "STRING"), ("b", "BOOLEAN"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", range(len(SCALARS)), ids=lambda place: SCALARS[place][1])
+def test_the_walk_and_the_slow_reader_agree(kind: int, tmp_path: Path) -> None:
+    """One column at a time, so that no line is doubtful because of another."""
+    rng = random.Random(kind)
+    columns = SCALARS[kind : kind + 1]
+    values = [*json_fuzz.numbers(rng, 2_000), *json_fuzz.times(rng, 2_000), b"true", b"false", b"null", b'"\\u00e9"']
+    lines = [line_of(value, columns) for value in values]
+    assert _differences_from_slow(columns, lines, tmp_path) == []
+
+
+@pytest.mark.parametrize("columns", [TRADES, [("y", "BINARY"), ("i", "INT")]], ids=["trades", "binary"])
+def test_the_walk_and_the_slow_reader_agree_on_broken_lines(columns: Columns, tmp_path: Path) -> None:
+    rng = random.Random(7)
+    lines = [*json_fuzz.broken_lines(rng, 5_000), *json_fuzz.binaries(rng, 1_000), *json_fuzz.GOOD]
+    assert _differences_from_slow(columns, lines, tmp_path) == []
+
+
+def _differences_from_slow(columns: Columns, lines: list[bytes], tmp_path: Path) -> list[str]:
+    slow = LineReader(columns)
+    read = [slow.read(line) for line in lines]
+    arrays = [pa.array([row.values[i] for row in read], arrow_type(kind)) for i, (_name, kind) in enumerate(columns)]
+    texts = [line.decode("utf-8", "replace").encode().decode("latin-1") for line in lines]
+    expected = [
+        (values, row.reason, None if row.reason is None else text)
+        for values, row, text in zip(zip(*map(plain, arrays)), read, texts)
+    ]
+    return differences(lines, read_lines(columns, lines, tmp_path / "a.json"), expected)
+
+
+def test_long_texts_are_no_trouble() -> None:
+    many = "0" * 5_000
+    reader = LineReader([("c", "DECIMAL(10,2)"), ("a", "DATE")])
+    assert reader.read(f'{{"c":"{many}1.5{many}","a":"{many}7"}}'.encode()).values == (Decimal("1.50"), 7)
+    assert reader.read(f'{{"c":"1{many}","a":"7{many}"}}'.encode()).values == (None, None)
+    assert reader.read(f'{{"c":"1e{many}1"}}'.encode()).values == (Decimal("10.00"), None)
+    assert reader.read(f'{{"c":"1e1{many}"}}'.encode()).values == (None, None)
+    assert reader.read(b'{"c":"1e-2147483640"}').values == (Decimal("0.00"), None)
 
 
 def test_compressed_files_and_marks(tmp_path: Path) -> None:

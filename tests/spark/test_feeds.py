@@ -25,8 +25,6 @@ from punctual.ports.feeds.landed import LandedFeed
 from punctual.ports.feeds.landing import land, write_rows
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable
-from punctual.ports.feeds.rate import RateFeed
-from punctual.ports.feeds.slices import RateSlice
 from punctual.ports.feeds.static_tables import read_table
 from tests.spark.counting import counting
 

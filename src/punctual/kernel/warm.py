@@ -1,7 +1,7 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
 Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence, ranks uncertain rows
-and reads a line of CSV, so that neither the first program on a machine nor the Python workers of its Spark compile
+and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark compile
 anything.
 """
 
@@ -19,6 +19,7 @@ from punctual.kernel.text.csv_fields import mark_lines, split_lines
 from punctual.kernel.text.gather import gather_bytes, offsets_of
 from punctual.kernel.text.numbers import booleans, decimals, doubles, integers
 from punctual.kernel.text.times import dates, times
+from punctual.kernel.text.warm_json import warm_json
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
@@ -53,7 +54,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _cadence() + _world() + _csv()
+    return answers + _cadence() + _world() + _csv() + warm_json()
 
 
 def _unit(

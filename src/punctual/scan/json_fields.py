@@ -40,6 +40,7 @@ _RANGES = {
     "INT": (-(1 << 31), (1 << 31) - 1), "BIGINT": (-(1 << 63), (1 << 63) - 1),
 }  # fmt: skip
 _MANY = 1 << 31
+_MOST_DIGITS = 80
 
 
 def take_for(kind: str) -> Take:
@@ -160,26 +161,23 @@ def exact_decimal(text: str, precision: int, scale: int) -> Decimal:
     >>> exact_decimal("12.345", 10, 2)
     Decimal('12.35')
     """
-    found = re.fullmatch(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", text)
+    found = re.fullmatch(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?)0*(\d+))?", text)
     if found is None or not (found[2] or found[3]):
         raise JsonFault
-    digits = int(found[2] + (found[3] or ""))
-    exponent = int(found[4] or 0)
-    if abs(exponent) >= _MANY:
+    if len(found[5] or "") > len(str(_MANY)):
         raise JsonFault
-    exponent -= len(found[3] or "")
-    if not -_MANY < exponent < _MANY:
+    exponent = int(found[4] + found[5]) if found[5] else 0
+    if abs(exponent) >= _MANY or not -_MANY < exponent - len(found[3] or "") < _MANY:
         raise JsonFault
-    shift = exponent + scale
-    if shift >= 0:
-        if digits and shift > 80:
-            raise JsonFault
-        digits *= 10 ** min(shift, 80)
-    elif -shift > len(found[2]) + len(found[3] or "") + 1:
-        digits = 0
-    else:
-        unit = 10**-shift
-        digits = (digits + unit // 2) // unit
+    # Digits up to the last that counts, and whether the one behind it rounds up; the text may be very long.
+    text = found[2] + (found[3] or "")
+    kept = len(found[2]) + exponent + scale
+    rounds_up = 0 <= kept < len(text) and int(text[kept]) >= 5
+    whole = text[: max(kept, 0)].lstrip("0")
+    missing = max(kept - len(text), 0)
+    if whole and len(whole) + missing > _MOST_DIGITS:
+        raise JsonFault
+    digits = int(whole or 0) * 10 ** (missing if whole else 0) + rounds_up
     if digits >= 10**precision:
         raise JsonFault
     sign = int(found[1] == "-" and digits > 0)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from punctual.kernel.text.json_tokens import REMEMBERED, walk_lines
+from punctual.kernel.text.json_tokens import REMEMBERED, count_breaks, walk_lines
 from punctual.scan.block import Block, Columns, Faults
 from punctual.scan.json_columns import Column, Found, column_for
 from punctual.scan.json_line import LineReader
@@ -37,21 +37,22 @@ class _Reader:
         self._columns = tuple(columns)
         # Written with an escape or not at all, so the walk can meet no such name.
         plain = [name.encode() if not set(name) & {'"', "\\"} else b"\0" for name, _kind in columns]
-        self._names = np.frombuffer(b"".join(plain), np.uint8)
+        self._names = np.frombuffer(b"".join(plain) or b"\0", np.uint8)
         self._bounds = np.cumsum([0, *map(len, plain)], dtype=np.int64)
         self._order = np.full(REMEMBERED, -1, np.int64)
         self._slow = LineReader(columns)
 
     def read(self, piece: bytes) -> JsonBlock:
         """The lines of a piece."""
-        found, lines = self._walk(piece)
+        found, first, last = self._walk(piece)
         columns = {name: column_for(kind, found, place) for place, (name, kind) in enumerate(self._columns)}
         doubtful = np.flatnonzero(found.doubts)
-        read = [self._slow.read(piece[a:b]) for a, b in lines[doubtful].tolist()]
+        lines = [piece[a:b] for a, b in zip(first[doubtful].tolist(), last[doubtful].tolist())]
+        read = [self._slow.read(line) for line in lines]
         bad = [place for place, row in enumerate(read) if row.reason is not None]
         faults = None
         if bad:
-            texts = [piece[a:b].decode("utf-8", "replace") for a, b in lines[doubtful[bad]].tolist()]
+            texts = [lines[place].decode("utf-8", "replace") for place in bad]
             reasons = pa.array([read[place].reason for place in bad], pa.string())
             faults = Faults(doubtful[bad], reasons, pa.array(texts, pa.string()))
         slow = {
@@ -60,19 +61,18 @@ class _Reader:
         }
         return JsonBlock(found.doubts.size, faults, columns, slow, doubtful)
 
-    def _walk(self, piece: bytes) -> tuple[Found, NDArray[np.int64]]:
-        """Places of values, and of lines: start and end of each."""
+    def _walk(self, piece: bytes) -> tuple[Found, NDArray[np.int64], NDArray[np.int64]]:
+        """Places of values; where lines begin and where they end."""
         # A break behind the last line lets the walk go without looking for the end.
         data = np.frombuffer(piece if piece.endswith((b"\n", b"\r")) else piece + b"\n", np.uint8)
-        most = piece.count(b"\n") + piece.count(b"\r") + 1
+        most = count_breaks(data)
         shape = (most, len(self._columns))
         kinds, starts, lengths = np.zeros(shape, np.uint8), np.empty(shape, np.int64), np.empty(shape, np.int64)
         first, last, doubts = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.uint8)
         rows = walk_lines(
             data, self._names, self._bounds, self._order, _is_text(piece), kinds, starts, lengths, first, last, doubts
         )  # fmt: skip
-        found = Found(data, kinds[:rows], starts[:rows], lengths[:rows], doubts[:rows])
-        return found, np.stack([first[:rows], last[:rows]], axis=1)
+        return Found(data, kinds[:rows], starts[:rows], lengths[:rows], doubts[:rows]), first, last
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,9 +74,10 @@ def date(text: str) -> int | None:
         day = _date(text.replace("GMT", ""))
     if day is not None:
         return day
-    if not re.fullmatch(r"[+-]?\d+", text):
+    found = re.fullmatch(r"([+-]?)0*(\d{1,10})", text)
+    if found is None:
         return None
-    number = int(text)
+    number = int(found[1] + found[2])
     return _from_julian(number) if -_INT <= number < _INT else None
 
 

@@ -285,6 +285,15 @@ def has_high(data: Bytes, start: int, end: int) -> bool:
 
 
 @bare
+def count_breaks(data: Bytes) -> int:
+    """How many characters break lines: no fewer than there are lines."""
+    count = 0
+    for i in range(data.size):
+        count += data[i] == _FEED or data[i] == _RETURN
+    return count
+
+
+@bare
 def walk_lines(
     data: Bytes, names: Bytes, bounds: Places, order: Places, is_text: bool, kinds: Bytes, starts: Places,
     lengths: Places, line_starts: Places, line_ends: Places, doubts: Bytes,

@@ -20,8 +20,13 @@ Places = NDArray[np.int64]
 _ZERO, _NINE, _MINUS, _DOT = 48, 57, 45, 46
 _EXACT_DIGITS = 18
 _EXACT_MANTISSA = 1 << 53
+_NOT_TWO = 1_000_000
+_NO_DAY = _NO_ZONE = -(1 << 40)
+_NO_TIME = -(1 << 63)
 POWERS = 10.0 ** np.arange(23)
 """Powers of ten that are doubles: a product or quotient with a mantissa that is one too is rounded once."""
+FRACTION_UNITS = 10 ** np.arange(6, -1, -1)
+"""Microseconds of the last digit of a fraction, by how many digits it has."""
 
 
 @bare
@@ -221,30 +226,29 @@ def take_decimals(
 
 @bare
 def _two(data: Bytes, at: int) -> int:
-    """A number of two digits; negative if it is none."""
-    a, b = digit_at(data, at), digit_at(data, at + 1)
-    return a * 10 + b if 0 <= a <= 9 and 0 <= b <= 9 else -1000000
+    """A number of two digits; beyond any such number if it is none."""
+    a, b = np.uint8(data[at] - _ZERO), np.uint8(data[at + 1] - _ZERO)
+    return int(np.int64(a) * 10 + np.int64(b)) if a < 10 and b < 10 else _NOT_TWO
 
 
 @bare
-def _day(data: Bytes, at: int) -> tuple[int, bool]:
-    """The day ``YYYY-MM-DD`` since 1970, and whether there is such a day."""
+def _day(data: Bytes, at: int) -> int:
+    """The day ``YYYY-MM-DD`` since 1970, :data:`_NO_DAY` if there is no such day."""
     year = _two(data, at) * 100 + _two(data, at + 2)
     month, day = _two(data, at + 5), _two(data, at + 8)
-    if year < 0 or data[at + 4] != _MINUS or data[at + 7] != _MINUS or not 1 <= month <= 12 or day < 1:
-        return 0, False
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    most = 31
-    if month == 4 or month == 6 or month == 9 or month == 11:
-        most = 30
-    elif month == 2:
-        most = 29 if leap else 28
-    if day > most:
-        return 0, False
-    # Years begin in March, so that a leap day is their last.
-    y = year - 1 if month <= 2 else year
-    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    return y * 365 + y // 4 - y // 100 + y // 400 + of_year - 719468, True
+    if year > 9999 or data[at + 4] != _MINUS or data[at + 7] != _MINUS or not 1 <= month <= 12 or not 1 <= day <= 31:
+        return _NO_DAY
+    if day > 28:
+        most = 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+        if month == 2:
+            most = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+        if day > most:
+            return _NO_DAY
+    # Years begin in March, so that a leap day is their last; a cycle more, so that none is negative.
+    y = np.uint32(year + 399 if month <= 2 else year + 400)
+    of_year = np.uint32(153 * (month - 3 if month > 2 else month + 9) + 2) // np.uint32(5)
+    leaps = np.int64(y // np.uint32(4)) - np.int64(y // np.uint32(100)) + np.int64(y // np.uint32(400))
+    return int(np.int64(y) * 365 + leaps + np.int64(of_year) + day - 1 - 719468 - 146097)
 
 
 @bare
@@ -258,8 +262,8 @@ def take_dates(
         values[row], valid[row] = 0, 0
         at, length = starts[row, column], lengths[row, column]
         if kind == STRING and (length == 10 or (length > 10 and (data[at + 10] == 84 or data[at + 10] == 32))):
-            day, sure = _day(data, at)
-            if sure:
+            day = _day(data, at)
+            if day != _NO_DAY:
                 values[row], valid[row] = day, 1
                 continue
         if kind > NULL:
@@ -267,45 +271,46 @@ def take_dates(
 
 
 @bare
-def _zone(data: Bytes, at: int, end: int) -> tuple[int, bool]:
-    """Seconds that a zone is ahead, and whether it is ``Z`` or hours and minutes."""
+def _zone(data: Bytes, at: int, end: int) -> int:
+    """Seconds that a zone is ahead, if it is ``Z`` or hours and minutes, else :data:`_NO_ZONE`."""
     if end - at == 1 and data[at] == 90:
-        return 0, True
+        return 0
     if end - at == 6 and data[at + 3] == 58 and (data[at] == 43 or data[at] == _MINUS):
         hours, minutes = _two(data, at + 1), _two(data, at + 4)
-        if 0 <= hours < 18 and 0 <= minutes < 60:
+        if hours < 18 and minutes < 60:
             ahead = hours * 3600 + minutes * 60
-            return (ahead if data[at] == 43 else -ahead), True
-    return 0, False
+            return ahead if data[at] == 43 else -ahead
+    return _NO_ZONE
 
 
 @bare
-def _time(data: Bytes, at: int, length: int, with_zone: bool) -> tuple[int, bool]:
-    """Microseconds since 1970 of ``YYYY-MM-DDTHH:MM:SS[.fraction][zone]``, and whether it is one."""
+def _time(data: Bytes, at: int, length: int, with_zone: bool) -> int:
+    """Microseconds since 1970 of ``YYYY-MM-DDTHH:MM:SS[.fraction][zone]``, else :data:`_NO_TIME`."""
     if length < 19 or data[at + 13] != 58 or data[at + 16] != 58 or (data[at + 10] != 84 and data[at + 10] != 32):
-        return 0, False
-    day, sure = _day(data, at)
+        return _NO_TIME
+    day = _day(data, at)
     hours, minutes, seconds = _two(data, at + 11), _two(data, at + 14), _two(data, at + 17)
-    if not sure or not 0 <= hours < 24 or not 0 <= minutes < 60 or not 0 <= seconds < 60:
-        return 0, False
+    if day == _NO_DAY or hours > 23 or minutes > 59 or seconds > 59:
+        return _NO_TIME
     end = at + length
     at += 19
     fraction = 0
     if at < end and data[at] == _DOT:
         at += 1
-        first, unit = at, 100_000
+        first = at
         while at < end and _ZERO <= data[at] <= _NINE:
-            fraction += digit_at(data, at) * unit
-            unit //= 10
+            if at < first + 6:
+                fraction = fraction * 10 + digit_at(data, at)
             at += 1
         if at == first or at - first > 9:
-            return 0, False
+            return _NO_TIME
+        fraction *= FRACTION_UNITS[min(at - first, 6)]
     ahead = 0
     if at < end:
-        if not with_zone:
-            return 0, False
-        ahead, sure = _zone(data, at, end)
-    return (day * 86400 + hours * 3600 + minutes * 60 + seconds - ahead) * 1_000_000 + fraction, sure
+        ahead = _zone(data, at, end) if with_zone else _NO_ZONE
+        if ahead == _NO_ZONE:
+            return _NO_TIME
+    return (day * 86400 + hours * 3600 + minutes * 60 + seconds - ahead) * 1_000_000 + fraction
 
 
 @bare
@@ -320,14 +325,12 @@ def take_times(
         if kind <= NULL:
             continue
         at, length = starts[row, column], lengths[row, column]
+        value = _NO_TIME
         if kind == STRING:
-            value, sure = _time(data, at, length, with_zone)
-        elif kind == INTEGER and with_zone and length <= 13:
-            value, sure = _integer(data, at, length)
-            value *= 1_000_000
-        else:
-            value, sure = 0, False
-        if sure:
-            values[row], valid[row] = value, 1
-        else:
+            value = _time(data, at, length, with_zone)
+        elif kind == INTEGER and with_zone and length <= 12:
+            value = _integer(data, at, length)[0] * 1_000_000
+        if value == _NO_TIME:
             doubts[row] = 1
+        else:
+            values[row], valid[row] = value, 1
