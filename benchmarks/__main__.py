@@ -18,6 +18,7 @@ NAMES = (
     "live_latency",
     "registration",
     "startup_and_memory",
+    "first_answer",
     "memory_over_time",
     "duckdb_loop",
     "cadence_planner",
