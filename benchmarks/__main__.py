@@ -19,6 +19,7 @@ NAMES = (
     "live_latency",
     "registration",
     "startup_and_memory",
+    "first_answer",
     "memory_over_time",
     "duckdb_loop",
     "cadence_planner",

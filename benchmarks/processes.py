@@ -15,7 +15,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ def contend(module: str, *arguments: str) -> Finished:
     return measured([sys.executable, "-m", f"benchmarks.contenders.{module}", *arguments])
 
 
-def measured(command: Sequence[str]) -> Finished:
+def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
     """Run a command to its end, with all that it leaves behind, and measure its tree."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = _waited_for()
     began = time.perf_counter()
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     wall = time.perf_counter() - began
     while True:  # orphans: workers that outlived the JVM which started them
         try:

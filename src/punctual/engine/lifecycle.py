@@ -70,10 +70,11 @@ class Lifecycle(ABC):
                 store = Store.open(directory, self._files, identity=secrets.token_hex(8))
                 self._before_backend(store)
                 backend = self._backend = self._make_backend()
+                self._loop = self._recovered(store, backend)
+                # Only now somebody has to wait for it: nothing that runs there has touched the state yet.
                 pid = backend.pid()
                 if pid is not None:
                     self._lock.record_jvm(pid)
-                self._loop = self._recovered(store, backend)
                 self._loop.settle()
                 self._opened_loop(self._loop)
             except BaseException:

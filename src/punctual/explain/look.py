@@ -58,11 +58,11 @@ class Look:
 
 
 def look_at(text: str, base: str, options: Mapping[str, str], *, types: bool) -> Look:
-    """Compile and plan; with ``types`` Spark checks functions and types too, which starts a JVM."""
+    """Compile and plan; with ``types`` they are checked too: by Spark, in a JVM, where that is not plain."""
     program = compile_program(text, base=base)
     settings = parse_options({**program.catalog.options, **options})
     if types:
-        backend = SparkBackend()
+        backend = SparkBackend(at_once=False)
         try:
             found = typecheck(backend, program.declarations, list(program.catalog.queries.values()), ())
         finally:

@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +107,7 @@ class _Own:
 
 
 _own: _Own | None = None
+_starting = threading.Lock()
 
 
 def start(master: str | None, app: str, options: Mapping[str, str]) -> SparkSession:
@@ -127,12 +129,23 @@ def start(master: str | None, app: str, options: Mapping[str, str]) -> SparkSess
         has a context with another master than the one asked for.
     """
     _silence_loggers()
-    context = SparkContext._active_spark_context
-    if context is not None and _process_alive(SparkContext._gateway):
-        return _share(context, master, options)
-    if SparkContext._gateway is not None:
-        _forget_jvm()
-    return _start_jvm(master or default_master(), app, options)
+    with _starting:  # two that start together share the one that was first
+        context = SparkContext._active_spark_context
+        if context is not None and _process_alive(SparkContext._gateway):
+            return _share(context, master, options)
+        if SparkContext._gateway is not None:
+            _forget_jvm()
+        return _start_jvm(master or default_master(), app, options)
+
+
+def is_running() -> bool:
+    """Whether this process has a live context, which ``start`` would share."""
+    return SparkContext._active_spark_context is not None and _process_alive(SparkContext._gateway)
+
+
+def is_own(spark: SparkSession) -> bool:
+    """Whether ``start`` began what the session runs on, so that ``stop`` ends it."""
+    return _own is not None and spark is _own.spark
 
 
 def stop(spark: SparkSession, patience_s: float = 10.0) -> None:
@@ -286,14 +299,21 @@ def _share(context: SparkContext, master: str | None, options: Mapping[str, str]
 
 @contextlib.contextmanager
 def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Change what differs and nothing else: other threads read this environment too."""
     before = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(wanted)
+    _change_environment(wanted)
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        _change_environment(before)
+
+
+def _change_environment(wanted: Mapping[str, str]) -> None:
+    for name in [name for name in os.environ if name not in wanted]:
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def _silence_loggers() -> None:

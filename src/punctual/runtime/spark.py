@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from punctual.plan.expression import cast
 from punctual.plan.relation import Declared, Stream, Table
@@ -22,34 +22,66 @@ from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.plain_types import plain_types
+from punctual.runtime.starting import Starting
 from punctual.runtime.tick import Jobs, bare_job
 
 
 class SparkBackend:
-    """The data plane of a running program. Starting it starts a JVM unless this process has one."""
+    """The data plane of a running program.
 
-    def __init__(self, master: str | None = None, options: Mapping[str, str] | None = None) -> None:
-        former = SparkContext._active_spark_context
-        with _own_interrupt():
-            self.spark = session.start(master, "punctual", options or {})
-        self._shared = self.spark.sparkContext is former
-        self._slots = self.spark.sparkContext.defaultParallelism
-        self._jobs = Jobs(self.spark, self._slots)
+    Making it begins to start a JVM, unless this process has one; with ``at_once`` false that begins when Spark is first
+    needed. Whoever needs it waits, and gets what went wrong.
+    """
+
+    def __init__(
+        self, master: str | None = None, options: Mapping[str, str] | None = None, *, at_once: bool = True
+    ) -> None:
+        self._session = Starting(partial(session.start, master, "punctual", options or {}))
+        self._jobs: Jobs | None = None
         self._tag = f"punctual-{uuid.uuid4().hex}"
         self._tagged = threading.local()
+        self._slots = 0
+        if at_once:
+            self._session.begin()
+            if session.is_running():
+                self._session.get()  # it is only shared, and what cannot be is said at once
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, once it has started."""
+        return self._session.get()
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+        if not self._slots:
+            self._slots = self.spark.sparkContext.defaultParallelism
+        return self._slots
 
     def typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> TypeReport:
-        return typecheck(self.spark, relations, requests, known)
+        plain = plain_types(relations, requests, known)
+        if plain.complete:
+            return TypeReport(plain.queries, ())
+        odd = {declared.relation.name for declared in plain.relations}
+        seen = (*known, *(one.relation for one in relations if one.relation.name not in odd))
+        found = typecheck(self.spark, plain.relations, plain.requests, seen)
+        if found.errors:
+            # What is wrong is said as if nobody had looked before: in one order, and of all that reads it.
+            return typecheck(self.spark, relations, requests, known)
+        return TypeReport({**plain.queries, **found.queries}, ())
 
     def tick(self, tick: Tick) -> pa.Table:
         self._tag_thread()
+        if self._jobs is None:
+            self._jobs = Jobs(self.spark, self.slots)
         return self._jobs.run(tick)
 
     def shards(self, operator: AnswerShards) -> pa.Table:
         self._tag_thread()
-        tasks = min(operator.shards, self._slots)
+        tasks = min(operator.shards, self.slots)
         return bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
@@ -79,11 +111,13 @@ class SparkBackend:
         return session.jvm_pid(self.spark)
 
     def close(self) -> None:
-        if not self._shared:
-            session.stop(self.spark)
+        if not self._session.begun():
             return
-        with suppress(Exception):  # a JVM that died runs no jobs
-            self.spark.sparkContext.cancelJobsWithTag(self._tag)
+        with suppress(Exception):  # one that did not start has nothing to end, and a JVM that died runs no jobs
+            if session.is_own(self.spark):
+                session.stop(self.spark)
+            else:
+                self.spark.sparkContext.cancelJobsWithTag(self._tag)
 
     def _tag_thread(self) -> None:
         """Jobs of this thread are ours, from now on: closing ends them. The engine's threads run nothing else."""
@@ -91,14 +125,3 @@ class SparkBackend:
             self.spark.sparkContext.addJobTag(self._tag)
             self.spark.sparkContext.setInterruptOnCancel(True)
             self._tagged.done = True
-
-
-@contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """PySpark takes Ctrl-C for itself when its context starts; who runs the program decides what it means."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
