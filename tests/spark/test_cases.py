@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from punctual.runtime import tick
+from punctual.ports.feeds import stretches
+from punctual.runtime import tick, work_orders
 from punctual.runtime.backend import Tick
 from punctual.runtime.spark import SparkBackend
 from tests.cqt.case import Case, read_cases
@@ -36,7 +37,7 @@ class Shared(SparkBackend):
 
 
 class Cut(Shared):
-    """Slices cut into as many pieces as Spark can make of them: a task for every few rows."""
+    """Slices cut into as many pieces as can be made of them: a part for every few rows, five tasks for those."""
 
     def tick(self, tick: Tick) -> pa.Table:
         self._slots = 5
@@ -45,7 +46,9 @@ class Cut(Shared):
         for name, value in with_size.items():
             self.spark.conf.set(name, value)
         try:
-            return super().tick(tick)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(stretches, "STRETCH_BYTES", 48)
+                return super().tick(tick)
         finally:
             for name, value in before.items():
                 self.spark.conf.set(name, value)
@@ -61,9 +64,10 @@ TOGETHER = {way.name: Together(CASES, way) for way in WAYS}
 
 @pytest.fixture(scope="module", autouse=True)
 def small_tasks(spark: SparkSession) -> Iterator[None]:
-    """Coalescing goes by size; here every piece is large enough for a task of its own."""
+    """How many tasks share a slice goes by size; here every part is large enough for a task of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tick, "BYTES_PER_TASK", 1)
+        patch.setattr(work_orders, "BYTES_PER_TASK", 1)
+        patch.setattr(tick, "UNCUT_BYTES", 1)
         yield
 
 
