@@ -26,7 +26,6 @@ from punctual.engine import loop
 from punctual.engine.answers import answer_blocks, answering, delivery
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
-from punctual.kinds.registry import KINDS
 from punctual.ports.sinks.memory import MemorySink
 from punctual.store.records import RecordLog
 
@@ -34,13 +33,11 @@ FAMILIES = ("round", "co-prime")
 SEAMS: tuple[tuple[str, Any, str], ...] = (
     ("kernel", Holders, "answer"),
     ("rows and fields", answering, "answer_blocks"),
-    ("fields", answer_blocks, "_blocks"),
+    ("rows", answer_blocks, "_results"),
     ("encode", delivery, "encode"),
     ("append", RecordLog, "append"),
-    ("deliver", delivery.Delivery, "deliver"),
     ("sinks", MemorySink, "write"),
     ("schedule", loop, "step"),
-    ("rows", answer_blocks, "_results"),
 )
 """Where the clock is read: the part of a pass that it belongs to, and the function."""
 PARTS = ("kernel", "rows", "fields", "log", "sinks", "schedule", "rest")
@@ -58,7 +55,7 @@ class Clocks:
     def parts(self) -> dict[str, float]:
         """Seconds by part of a pass."""
         at = {name: self.seconds.get(name, 0.0) for name, _owner, _attribute in SEAMS}
-        at["rows"] = at["rows and fields"] - at["fields"]
+        at["fields"] = at["rows and fields"] - at["rows"]
         at["log"] = at["encode"] + at["append"]
         found = {name: at[name] for name in PARTS if name != "rest"}
         return {**found, "rest": self.whole - sum(found.values())}
@@ -81,9 +78,8 @@ def _timed(clocks: Clocks, name: str, function: Callable[..., Any]) -> Callable[
 @contextmanager
 def _watched(clocks: Clocks) -> Iterator[None]:
     """Read the clock at every seam."""
-    seams = [(name, owner, attribute) for name, owner, attribute in SEAMS if hasattr(owner, attribute)]
-    former = [(owner, attribute, getattr(owner, attribute)) for _name, owner, attribute in seams]
-    for name, owner, attribute in seams:
+    former = [(owner, attribute, getattr(owner, attribute)) for _name, owner, attribute in SEAMS]
+    for name, owner, attribute in SEAMS:
         setattr(owner, attribute, _timed(clocks, name, getattr(owner, attribute)))
     try:
         yield
@@ -161,7 +157,10 @@ def run(quick: bool) -> Result:
             Picture(
                 "windows",
                 "microseconds per query and pass",
-                {part: [(at, line[3 + place]) for at, line in enumerate(lines[::2])] for place, part in enumerate(PARTS)},
+                {
+                    part: [(at, line[3 + place]) for at, line in enumerate(lines[::2])]
+                    for place, part in enumerate(PARTS)
+                },
                 labels=[line[0] for line in lines[::2]],
             )
         ],
