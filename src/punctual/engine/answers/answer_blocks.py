@@ -38,21 +38,21 @@ def answer_blocks(answered: Sequence[AnsweredJobs], evaluate: Evaluate, now: Cal
 
 def _results(answered: Sequence[AnsweredJobs], evaluate: Evaluate) -> list[Result]:
     """What their kinds make of the jobs."""
-    questions = [list(_questions(one)) for one in answered]
+    joined = [Job.joined(one.jobs) for one in answered]
+    questions = [list(_questions(one, job)) for one, job in zip(answered, joined)]
     replies = iter(evaluate([question for several in questions for question in several]))
     results = []
-    for one, several in zip(answered, questions):
+    for one, job, several in zip(answered, joined, questions):
         own = [next(replies) for _question in several]
         reply = own[0] if len(own) == 1 else [pa.concat_arrays(parts) for parts in zip(*own)]
-        results.append(kind_of(one.jobs[0].query).finish(Job.joined(one.jobs), one.answered, reply))
+        results.append(kind_of(one.jobs[0].query).finish(job, one.answered, reply))
     return results
 
 
-def _questions(answered: AnsweredJobs) -> Iterator[Question]:
-    """What Catalyst has to evaluate: for every job, where queries differ in it, or for none."""
-    kind = kind_of(answered.jobs[0].query)
-    first = kind.question(Job.joined(answered.jobs), answered.answered)
-    if first is None:
+def _questions(answered: AnsweredJobs, joined: Job) -> Iterator[Question]:
+    """What Catalyst has to evaluate: for every job by itself, as queries differ in their numbers, or for none."""
+    kind = kind_of(joined.query)
+    if kind.question(joined, answered.answered) is None:
         return
     for one in answered.each():
         found = kind.question(one.jobs[0], one.answered)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from punctual.kernel.arrays.rangefold import walk
 from punctual.kernel.panes.cells import take_state
@@ -28,6 +29,7 @@ from punctual.kernel.panes.spec import I64, Call, Reader, Selection
 from punctual.kernel.panes.windows import Fold, Questions, Results, every_instant, occupied
 from punctual.kernel.synopses.synopsis import Finish, State, Synopsis, Together
 
+I64Matrix = NDArray[np.int64]
 Want = Callable[[Selection, int], int]
 
 
@@ -122,21 +124,18 @@ def plan_pass(readers: Sequence[Reader], synopses: int, want: Want, dropped: int
     sets = _alike(readers)
     ordered = [readers[place] for places in sets for place in places]
     bounds = _offsets(np.array([len(places) for places in sets], dtype=np.int64))
-    wheres: dict[int, int] = {}  # readers of one program have the very same objects, pass after pass
-    where = np.array([_numbered(wheres, reader.where, 0, want) for reader in ordered], dtype=np.int64)
+    where = _wheres(ordered, want)
     windows = _windows(ordered, where)
     wanted = [_Wanted() for _ in range(synopses)]
     for number, places in enumerate(sets):
-        own = ordered[bounds[number] : bounds[number + 1]]
+        own = slice(bounds[number], bounds[number + 1])
+        selections = _selections(ordered[own], want)
         for c, call in enumerate(readers[places[0]].calls):
-            numbers: dict[int, int] = {}
             of = wanted[call.synopsis]
             of.finishes.append(_finish_of(call))
             of.places.append((number, c))
-            of.windows.append(windows[bounds[number] : bounds[number + 1]])
-            of.selections.append(
-                np.array([_numbered(numbers, r.calls[c].selection, call.synopsis, want) for r in own], dtype=np.int64)
-            )
+            of.windows.append(windows[own])
+            of.selections.append(selections[:, c])
     questions = Questions(
         where,
         np.array([reader.range_us for reader in ordered], dtype=np.int64),
@@ -160,12 +159,22 @@ def _alike(readers: Sequence[Reader]) -> list[list[int]]:
     return list(sets.values())
 
 
-def _numbered(known: dict[int, int], selection: Selection, synopsis: int, want: Want) -> int:
-    """The number of a selection, which is nearly always an object that was seen before."""
-    number = known.get(id(selection))
-    if number is None:
-        number = known[id(selection)] = want(selection, synopsis)
-    return number
+def _wheres(readers: Sequence[Reader], want: Want) -> I64:
+    """The number of each reader's own selection. Those of one program are nearly always the very same object."""
+    known: dict[int, int] = {}
+    for reader in readers:
+        if id(reader.where) not in known:
+            known[id(reader.where)] = want(reader.where, 0)
+    return np.array([known[id(reader.where)] for reader in readers], dtype=np.int64)
+
+
+def _selections(readers: Sequence[Reader], want: Want) -> I64Matrix:
+    """The numbers of the selections of all calls, a row for each reader; calls too are often the very same object."""
+    known: dict[int, list[int]] = {}
+    for reader in readers:
+        if id(reader.calls) not in known:
+            known[id(reader.calls)] = [want(call.selection, call.synopsis) for call in reader.calls]
+    return np.array([known[id(reader.calls)] for reader in readers], dtype=np.int64)
 
 
 def _windows(readers: Sequence[Reader], where: I64) -> I64:
