@@ -32,7 +32,7 @@ from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.kinds.job import Job
-from punctual.ports.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock, Answers
 from punctual.ports.sinks.memory import MemorySink
 from punctual.share.cadence.class_plan import ClassPlan
 from punctual.share.cadence.class_plans import class_plans
@@ -112,7 +112,8 @@ class Watched(StandsIn):
             )
             for block in answered.blocks:
                 tables.setdefault(block.query, []).append(block.table)
-        return AnsweredPass([AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()])
+        blocks = [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()]
+        return AnsweredPass(Answers.of(blocks))
 
 
 def _merges(memory: Holders) -> int:

@@ -31,7 +31,7 @@ from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.kinds.job import Job
-from punctual.ports.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock, Answers
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime.backend import Backend
 from punctual.share.cadence.class_plan import ClassPlan
@@ -101,7 +101,8 @@ class _Watched(StandsIn):
                 self._ran.calls.append(Execution(last, queries, answers, ranks, cpu, metered.cpu))
             for block in answered.blocks:
                 tables.setdefault(block.query, []).append(block.table)
-        return AnsweredPass([AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()])
+        blocks = [AnswerBlock(query, pa.concat_tables(several)) for query, several in tables.items()]
+        return AnsweredPass(Answers.of(blocks))
 
 
 def cut_into(jobs: list[Job], cut: Cut) -> Iterator[list[Job]]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.kernel.panes.panes import Answered
-from punctual.kinds.job import Job
+from punctual.kinds.job import AnsweredJobs, Job
 from punctual.kinds.program import compile_program, share
 from punctual.plan.shared import Reader
 from punctual.runtime.backend import QueryTypes
@@ -36,7 +36,8 @@ def job(name: str, released: list[int] | None, number: int = 0) -> Job:
 
 def blocks(*jobs: Job) -> list[list[dict[str, object]]]:
     counted = [Answered(np.arange(n := one.due.instants.size), [], [pa.array(range(n))], [None]) for one in jobs]
-    made = answer_blocks(jobs, counted, lambda questions: [], lambda: 107)
+    answered = [AnsweredJobs([place], [one], given) for place, (one, given) in enumerate(zip(jobs, counted))]
+    made = answer_blocks(answered, lambda questions: [], lambda: 107)
     return [block.table.to_pylist() for block in made]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 from punctual.errors import InternalError
-from punctual.ports.answers import AnswerBlock, decode, encode
+from punctual.ports.answers import GROUPS, AnswerBlock, Answers, decode, encode
 from tests.store.answering import block
 
 
@@ -34,7 +35,7 @@ def many() -> list[AnswerBlock]:
     return blocks
 
 
-def by_query(blocks: list[AnswerBlock]) -> dict[tuple[str, str], list[object]]:
+def by_query(blocks: Sequence[AnswerBlock]) -> dict[tuple[str, str], list[object]]:
     """Answers of each query and schema in their order."""
     answers: dict[tuple[str, str], list[object]] = {}
     for each in blocks:
@@ -53,7 +54,7 @@ def test_decoding_gives_what_was_encoded() -> None:
 
 def test_encoding_is_a_function_of_the_blocks() -> None:
     assert encode(many()) == encode(many())
-    assert decode(encode([])) == []
+    assert list(decode(encode([]))) == []
 
 
 def test_parts_of_tables_and_tables_of_parts() -> None:
@@ -74,3 +75,23 @@ def test_a_record_does_not_hold_what_its_blocks_were_cut_from() -> None:
 def test_a_table_of_another_form_is_a_bug() -> None:
     with pytest.raises(InternalError):
         AnswerBlock("q", pa.table({"at": [1]}))
+
+
+def test_answers_of_some_queries() -> None:
+    blocks = many()
+    answers = Answers.of(blocks)
+    assert answers.size == sum(each.count for each in blocks) == sum(each.table.num_rows for each in answers)
+    assert answers.only(lambda query: True).groups == answers.groups
+    some = answers.only(lambda query: query in ("q1", "decimal"))
+    wanted = [each for each in blocks if each.query in ("q1", "decimal")]
+    assert len(some) == len(wanted)
+    assert by_query(some) == by_query(wanted)
+    assert not answers.only(lambda query: False)
+
+
+def test_what_is_nobodys_field_is_not_handed_out() -> None:
+    plain = block("q", [("n", pa.int64())], [[{"n": 1}]])
+    hidden = AnswerBlock("q", plain.table.append_column(GROUPS, pa.array([["a"]])))
+    shown = Answers.of([plain, hidden]).visible()
+    assert [each.table.to_pylist() for each in shown] == [plain.table.to_pylist()] * 2
+    assert decode(encode([hidden]))[0].table.column_names[-1] == GROUPS

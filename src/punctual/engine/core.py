@@ -332,15 +332,16 @@ class Core:
         How many answers there are, and the queries whose answers cannot be written, with the reason: no query's answers
         stop another's.
         """
-        blocks = [block for block in found.blocks if block.query in self.programs.readers]
+        answers = found.blocks.only(self.programs.readers.__contains__)
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
         try:
-            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, ()
+            return self.delivery.deliver(closed_before, newest, answers) if answers else 0, ()
         except CannotEncode as refused:
-            blocks = [block for block in blocks if block.query not in refused.reasons]
-            failed = [(query, reason_to_stop(query, why, UNWRITABLE)) for query, why in refused.reasons.items()]
-            return self.delivery.deliver(closed_before, newest, blocks) if blocks else 0, tuple(failed)
+            reasons = refused.reasons
+            answers = answers.only(lambda query: query not in reasons)
+            failed = [(query, reason_to_stop(query, why, UNWRITABLE)) for query, why in reasons.items()]
+            return self.delivery.deliver(closed_before, newest, answers) if answers else 0, tuple(failed)
 
     def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""

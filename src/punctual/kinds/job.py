@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.kernel.panes import spec as kernel
+from punctual.kernel.panes.panes import Answered
 from punctual.plan.query import Query
-from punctual.plan.shared import Conditions, Reader
+from punctual.plan.shared import Reader
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.due import DueInstants
@@ -43,18 +44,29 @@ class Job:
     def query(self) -> Query:
         return self.reader.query
 
-    def kernel_reader(self) -> kernel.Reader:
-        """What is asked of the cells; the knob's setting is the last parameter of every call."""
-        setting = () if self.setting is None else (self.setting,)
-        calls = tuple(
-            kernel.Call(use.function, use.synopsis, use.parameters + setting, _selection(use.conditions), data_type)
-            for use, data_type in zip(self.reader.uses, self.types.aggregates)
-        )
-        return kernel.Reader(_selection(self.reader.where), self.query.range_us, self.due.instants, calls)
+    @staticmethod
+    def joined(jobs: Sequence[Job]) -> Job:
+        """Jobs of queries that are answered as one, for what such queries have in common."""
+        return jobs[0] if len(jobs) == 1 else replace(jobs[0], due=DueInstants.joined([job.due for job in jobs]))
 
 
-def _selection(conditions: Conditions) -> kernel.Selection:
-    return tuple(
-        tuple(kernel.Comparison(comparison.operator, comparison.values) for comparison in conjunction)
-        for conjunction in conditions
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class AnsweredJobs:
+    """Jobs that are answered as one, and what the cells gave: instants are counted through all of them.
+
+    ``places`` are those of the jobs in their pass.
+    """
+
+    places: Sequence[int]
+    jobs: Sequence[Job]
+    answered: Answered
+
+    def each(self) -> list[AnsweredJobs]:
+        """Each job by itself."""
+        if len(self.jobs) == 1:
+            return [self]
+        ends = np.cumsum([job.due.instants.size for job in self.jobs]).tolist()
+        return [
+            AnsweredJobs([place], [job], self.answered.part(end - job.due.instants.size, end))
+            for place, job, end in zip(self.places, self.jobs, ends)
+        ]

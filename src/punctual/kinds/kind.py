@@ -5,12 +5,14 @@ into a body: how SQL becomes one, what it reads of cells, which types it needs, 
 answers, what it says of itself. A new kind is a folder with a subclass, and a line in :mod:`punctual.kinds.registry`.
 
 Answering has two phases, so that expressions of all queries of a pass are one call of Catalyst. From what the cells
-gave (``Answered``) a kind makes a question; from the reply to it the rows and fields of its answers.
+gave (``Answered``) a kind makes a question; from the reply to it the rows and fields of its answers. The second is done
+for all queries at once that the kind says are ``alike``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -87,17 +89,29 @@ class Kind(ABC, Generic[B]):
 
     # -- answering ---------------------------------------------------------------------------------
 
+    def alike(self, query: Query, types: QueryTypes) -> Hashable | None:
+        """What queries must agree in to be answered as one; None: the query is answered by itself.
+
+        A job stands then for all of them, one query's instants after the other's. Each has a question, with as many
+        expressions of the same types, or none has.
+        """
+        return None
+
     def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
         """What Catalyst must evaluate for the job, and where each expression stands; None where nothing."""
         return None
 
     @abstractmethod
     def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
-        """Rows and fields of the job's answers. ``reply`` has an array for each expression of the question."""
+        """Rows and fields of the job's answers. ``reply`` has an array for each expression of the question.
 
-    def memory(self, written: LettersWritten) -> KindMemory:
-        """What the kind remembers of answers while a program runs; ``written`` are the dead letters so far."""
-        return KindMemory()
+        Rows have the columns of the query, in their order; how they are called there does not matter.
+        """
+
+    def memory(self, written: LettersWritten) -> KindMemory | None:
+        """What the kind remembers of answers while a program runs, if anything; ``written`` are the dead letters so
+        far."""
+        return None
 
     # -- saying what it does -----------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class RowLetter:
 
 
 class KindMemory:
-    """By default nothing. It can be lost: what must outlive a crash is found again in answers and dead letters."""
+    """It can be lost: what must outlive a crash is found again in answers and dead letters."""
 
     def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
         """Take note of what the cells gave for a job; ``streams`` are by name in lower case."""

@@ -138,18 +138,22 @@ class Firings:
             firings = Firings((*firings.groups, *groups), (*((left,) if left is not None else ()), *rest))
         return firings
 
-    def answered(self, query: str, instants: I64, answers: int) -> Firings:
-        """Without these instants of a query, or waiting for their next answer where each has several."""
-        groups = []
+    def answered(self, passed: Iterable[FiringGroup], answers: Mapping[str, int]) -> Firings:
+        """Without the firings of a pass, or waiting for their next answer where each has several.
+
+        ``answers`` says how many each query gives; firings of a query that is not in it stay.
+        """
+        done: dict[str, list[I64]] = {}
+        for group in passed:
+            if group.query in answers:
+                done.setdefault(group.query, []).append(group.due.instants)
+        groups: list[FiringGroup] = []
         for group in self.groups:
-            if group.query != query:
-                groups.append(group)
-                continue
-            done = np.isin(group.due.instants, instants, assume_unique=True)
-            if not done.all():
-                groups.append(group.only(~done))
-            if done.any() and group.number + 1 < answers:
-                groups.append(replace(group.only(done), number=group.number + 1))
+            over, left = _parted(group, done.get(group.query, ()))
+            if left is not None:
+                groups.append(left)
+            if over is not None and group.number + 1 < answers[group.query]:
+                groups.append(replace(over, number=group.number + 1))
         return replace(self, groups=tuple(groups))
 
     def without(self, queries: Iterable[str]) -> Firings:
@@ -166,6 +170,16 @@ class Firings:
         )
 
 
+def _parted(group: FiringGroup, done: Sequence[I64]) -> tuple[FiringGroup | None, FiringGroup | None]:
+    """What is done of a group, and what is left of it."""
+    if not done:
+        return None, group
+    if any(instants is group.due.instants for instants in done):  # nearly always: the whole group was in the pass
+        return group, None
+    over = np.isin(group.due.instants, np.concatenate(done))
+    return (group.only(over) if over.any() else None), (None if over.all() else group.only(~over))
+
+
 def _list_part(release: Release) -> tuple[list[FiringGroup], Release | None]:
     """The oldest part of a release as groups, and what is left of it."""
     dues = {id(due): due for _contract, due in release.dues}
@@ -176,7 +190,8 @@ def _list_part(release: Release) -> tuple[list[FiringGroup], Release | None]:
         group = _group(release, contract, cut[id(due)])
         groups += _unanswered(group, release.answered, contract.answers) if release.answered else [group]
     rest = {which: due.part(stop, due.last) for which, due in dues.items()}
-    left = tuple((contract, rest[id(due)]) for contract, due in release.dues if rest[id(due)].most)
+    some = {which for which, due in rest.items() if due.most}
+    left = tuple((contract, rest[id(due)]) for contract, due in release.dues if id(due) in some)
     return [group for group in groups if group.size], replace(release, dues=left) if left else None
 
 

@@ -24,10 +24,13 @@ def due_instants(
     """
     found: list[tuple[Contract, Due]] = []
     same: dict[tuple[int, tuple[str, ...], Micros], Due] = {}
+    known: dict[tuple[str, ...], tuple[Micros, Reach]] = {}
     for contract in contracts:
-        before = min(released.get(name, BEGINNING) for name in contract.streams)
+        if contract.streams not in known:
+            before = min(released.get(name, BEGINNING) for name in contract.streams)
+            known[contract.streams] = before, joint_reach(reaches, contract.streams)
+        before, reach = known[contract.streams]
         after = max(contract.after, before)
-        reach = joint_reach(reaches, contract.streams)
         if reach.through <= after:
             continue
         which = (id(contract.table), contract.streams, after)
@@ -43,7 +46,9 @@ def stop_runaways(dues: Iterable[tuple[Contract, Due]]) -> list[StopQuery]:
     most: dict[int, int] = {}
     found = []
     for contract, due in dues:
-        count = most.setdefault(id(due), due.most)
+        count = most.get(id(due))
+        if count is None:
+            count = most[id(due)] = due.most
         if count > MAX_INSTANTS_PER_RELEASE:
             fact = f"{count:,} instants are due at once, and a query may have {MAX_INSTANTS_PER_RELEASE:,}"
             hint = "a longer PERIOD or SLIDE has fewer; rows far in the past can be left out: SET earliest"

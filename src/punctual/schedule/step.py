@@ -139,12 +139,8 @@ def _drop(state: State) -> Drop:
 def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
     current_pass = state.current_pass
     assert current_pass is not None, "a pass was answered that nobody asked for"
-    firings = state.firings
-    for group in current_pass.groups:
-        contract = state.contracts.get(group.query)
-        if contract is not None:
-            firings = firings.answered(group.query, group.due.instants, contract.answers)
-    firings = firings.without(event.failed).listed()
+    answers = {query: contract.answers for query, contract in state.contracts.items()}
+    firings = state.firings.answered(current_pass.groups, answers).without(event.failed).listed()
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
     cost = state.cost.after(current_pass.work, event.took_us) if state.rules.timed else state.cost
     state = replace(

@@ -16,9 +16,9 @@ from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
-from punctual.kinds.job import Job
+from punctual.kinds.job import AnsweredJobs, Job
 from punctual.kinds.registry import kind_of
-from punctual.ports.answers import AnswerBlock
+from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
 
@@ -30,7 +30,7 @@ MAX_INSTANTS_LEARNED = 10_000
 class AnsweredPass:
     """Blocks of answers, the queries that failed with the reason, and what the pass cost each sharing class."""
 
-    blocks: list[AnswerBlock] = field(default_factory=list)
+    blocks: Answers = field(default_factory=lambda: Answers(()))
     failed: tuple[tuple[str, str], ...] = ()
     costs: tuple[ClassCost, ...] = ()
 
@@ -49,35 +49,37 @@ class Answering:
 
     def answer(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
         """The answers of a pass: one call of the kernel per unit, and one of Catalyst."""
-        answered, spent = memory.answer(jobs)
-        for job, result in zip(jobs, answered):
-            self._memories.see(job, result, memory.streams)
-        began = self._clock.monotonic()
         jobs = [job if (last := self._last.of(job.query.name)) is None else replace(job, last=last) for job in jobs]
+        answered, spent = memory.answer(jobs)
+        for one in answered:
+            self._memories.see(one, memory.streams)
+        began = self._clock.monotonic()
         try:
-            blocks = answer_blocks(jobs, answered, self._backend.evaluate, self._clock.now)
+            blocks = answer_blocks(answered, self._backend.evaluate, self._clock.now)
         except Exception:
             if not self._backend.alive():
                 raise
-            return self._one_by_one(jobs, answered)
+            return self._one_by_one(answered)
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
         return AnsweredPass(blocks, costs=costs)
 
-    def _one_by_one(self, jobs: Sequence[Job], answered: Sequence[Answered]) -> AnsweredPass:
+    def _one_by_one(self, answered: Sequence[AnsweredJobs]) -> AnsweredPass:
         """Some query's expressions fail: answer each by itself, and name those that fail."""
         blocks: list[AnswerBlock] = []
         failed: list[tuple[str, str]] = []
-        for job, result in zip(jobs, answered):
+        singles = sorted((one for several in answered for one in several.each()), key=lambda one: one.places[0])
+        for one in singles:
+            (job,) = one.jobs
             try:
-                blocks += answer_blocks([job], [result], self._backend.evaluate, self._clock.now)
+                blocks += answer_blocks([one], self._backend.evaluate, self._clock.now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise
-                clause = first_failing(_singly(job, result), self._evaluation_fails)
+                clause = first_failing(_singly(job, one.answered), self._evaluation_fails)
                 failed.append((job.query.name, explain_stop(job.query, clause, reason(problem))))
-        return AnsweredPass(blocks, tuple(failed))
+        return AnsweredPass(Answers.of(blocks), tuple(failed))
 
     def _evaluation_fails(self, question: Question) -> Exception | None:
         try:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from punctual.clock import Clock, Micros
 from punctual.engine.answers.last_answers import LastAnswers
-from punctual.ports.answers import AnswerBlock, decode, encode, queries_in, visible
+from punctual.ports.answers import AnswerBlock, Answers, decode, encode, queries_in
 from punctual.ports.sinks.sink import Sink
 from punctual.schedule.firings import Answered
 from punctual.store.store import Store
@@ -75,7 +75,7 @@ class Delivery:
         self.claim(queries, in_order)
         for sink in self.sinks.values():
             for position, payload in self._store.answers.read(sink.position):
-                sink.write(position, visible(decode(payload[HEAD.size :])))
+                sink.write(position, decode(payload[HEAD.size :]).visible())
         return self._closed_before, self._answered()
 
     def _load_last(self, newest: Mapping[str, int]) -> None:
@@ -112,27 +112,27 @@ class Delivery:
                 self._store.outputs.save_sink(name, sink.checkpoint())
         self.last.only(in_order)
 
-    def deliver(self, closed_before: int, newest: int, blocks: list[AnswerBlock]) -> int:
+    def deliver(self, closed_before: int, newest: int, answers: Answers) -> int:
         """Log what a pass answered, then hand it on; how many answers it has.
 
         All batches below ``closed_before`` are answered; ``newest`` is the newest batch of the pass.
         """
         wall = self._clock.now()
-        position = self._store.answers.append(HEAD.pack(closed_before, newest, wall) + bytes(encode(blocks)))
+        position = self._store.answers.append(HEAD.pack(closed_before, newest, wall) + encode(answers))
         self._closed_before = closed_before
         self._ages.append(_Age(position, wall, newest))
-        self.last.keep(position, blocks)
-        blocks = visible(blocks)
+        self.last.keep(position, answers)
+        answers = answers.visible()
         for sink in self.sinks.values():
-            sink.write(position, blocks)
+            sink.write(position, answers)
         for listener in self.listeners:
-            listener(blocks)
-        return sum(int(block.table.num_rows) for block in blocks)
+            listener(list(answers))
+        return answers.size
 
     def records(self) -> Iterator[AnswerBlock]:
         """Every answer that the log still holds, oldest first."""
         for _position, payload in self._store.answers.read(0):
-            yield from visible(decode(payload[HEAD.size :]))
+            yield from decode(payload[HEAD.size :]).visible()
 
     def checkpoint(self, *, now: bool = False) -> None:
         """Now and then: sinks remember how far they are, and answers that are old and delivered are forgotten."""

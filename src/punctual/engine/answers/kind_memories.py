@@ -6,23 +6,26 @@ from collections.abc import Mapping
 
 from punctual.clock import Micros
 from punctual.engine.batch.batch_products import letter
-from punctual.kernel.panes.panes import Answered
 from punctual.kinds import registry
-from punctual.kinds.job import Job
+from punctual.kinds.job import AnsweredJobs
 from punctual.plan.relation import Stream
 from punctual.store.store import Store
 
 
 class KindMemories:
-    """One memory a kind, over one state."""
+    """One memory for each kind that remembers anything, over one state."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._memories = {kind: kind.memory(store.letters.read) for kind in registry.KINDS}
+        found = ((kind, kind.memory(store.letters.read)) for kind in registry.KINDS)
+        self._memories = {kind: memory for kind, memory in found if memory is not None}
 
-    def see(self, job: Job, answered: Answered, streams: Mapping[str, Stream]) -> None:
-        """Take note of what the cells gave for a job."""
-        self._memories[registry.kind_of(job.query)].see(job, answered, streams)
+    def see(self, answered: AnsweredJobs, streams: Mapping[str, Stream]) -> None:
+        """Take note of what the cells gave for jobs that were answered as one."""
+        memory = self._memories.get(registry.kind_of(answered.jobs[0].query))
+        if memory is not None:
+            for one in answered.each():
+                memory.see(one.jobs[0], one.answered, streams)
 
     def write(self, batch: int) -> dict[str, int]:
         """Make new dead letters durable, as letters of this batch; how many each stream has."""

@@ -47,8 +47,8 @@ class LastAnswers:
 
     def keep(self, position: int, blocks: Iterable[AnswerBlock]) -> None:
         """Remember the last answers of these blocks, which are durable."""
-        for block in blocks:
-            if block.query in self._queries and block.table.num_rows:
+        for block in blocks if self._queries else ():
+            if block.query in self._queries and block.count:
                 own = block.table.take(pa.array([block.table.num_rows - 1]))  # a copy: the block can be forgotten
                 self._last[block.query] = Last(position, AnswerBlock(block.query, own))
 

@@ -13,8 +13,9 @@ from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.held.late_rows import LateRows
 from punctual.engine.held.remote_panes import RemotePanes, assemble
 from punctual.engine.program.running_program import RunningProgram, same_meaning
-from punctual.kernel.panes.panes import Answered, Panes
-from punctual.kinds.job import Job
+from punctual.kernel.panes.panes import Panes
+from punctual.kinds.asked import kernel_reader
+from punctual.kinds.job import AnsweredJobs, Job
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
@@ -136,14 +137,12 @@ class Holders:
             else:
                 self._panes[index].seal(through)
 
-    def answer(
-        self, jobs: Sequence[Job]
-    ) -> tuple[list[Answered], dict[int, Micros]]:
-        """Answers in the order of the jobs, and the time that each unit took.
+    def answer(self, jobs: Sequence[Job]) -> tuple[list[AnsweredJobs], dict[int, Micros]]:
+        """What the cells give for the jobs, those that are alike as one, and the time that each unit took.
 
         One call of the kernel a unit, one job for all that are in shards.
         """
-        answered: dict[int, Answered] = {}
+        answered: list[AnsweredJobs] = []
         spent: dict[int, Micros] = {}
         by_unit: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
@@ -151,16 +150,18 @@ class Holders:
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
-                results = self._panes[unit].answer([jobs[n].kernel_reader() for n in numbers])
-                answered.update(zip(numbers, results))
+                for one in self._panes[unit].answer_alike([kernel_reader(jobs[n], n) for n in numbers]):
+                    places = [numbers[place] for place in one.readers]
+                    answered.append(AnsweredJobs(places, [jobs[place] for place in places], one.answered))
                 spent[unit] = self._elapsed() - began
         remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
         if remote:
-            works = tuple(self._remote[u].work([jobs[n].kernel_reader() for n in ns]) for u, ns in remote.items())
+            works = tuple(self._remote[u].work([kernel_reader(jobs[n], n) for n in ns]) for u, ns in remote.items())
             output = list(outputs(self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))))
             for place, (work, numbers) in enumerate(zip(works, remote.values())):
-                answered.update(zip(numbers, assemble(work, output, place)))
-        return [answered[number] for number in range(len(jobs))], spent
+                results = assemble(work, output, place)
+                answered += [AnsweredJobs([n], [jobs[n]], result) for n, result in zip(numbers, results)]
+        return answered, spent
 
     def late_counts(self) -> dict[str, LateCounts]:
         """Late rows by stream, as they are now."""

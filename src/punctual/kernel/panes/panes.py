@@ -30,7 +30,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.errors import InternalError
-from punctual.kernel.panes.answers import Answered, answer_pass, plan_pass
+from punctual.kernel.panes.answers import Answered, AnsweredReaders, answer_pass, plan_pass
 from punctual.kernel.panes.bands import GRID_SHIFT
 from punctual.kernel.panes.cells import Cells, concatenate, from_table, synopses_of, to_table, unique
 from punctual.kernel.panes.groups import Groups
@@ -43,7 +43,7 @@ from punctual.kernel.panes.spec import Reader, UnitSpec
 from punctual.kernel.panes.windows import fold
 from punctual.kernel.synopses.synopsis import State
 
-__all__ = ["Answered", "Panes"]
+__all__ = ["Answered", "AnsweredReaders", "Panes"]
 
 MOST_OPEN = 16
 MOST_BLOCKS = 16
@@ -105,7 +105,18 @@ class Panes:
             self._fresh = self._tidy(self._fresh)
 
     def answer(self, readers: Sequence[Reader]) -> list[Answered]:
-        """Answer all readers, whose instants are sealed.
+        """Answer all readers, each by itself; see `answer_alike`."""
+        found: list[Answered | None] = [None] * len(readers)
+        for one in self.answer_alike(readers):
+            first = 0
+            for place in one.readers:
+                count = readers[place].instants.size
+                found[place] = one.answered.part(first, first + count)
+                first += count
+        return [answered for answered in found if answered is not None]
+
+    def answer_alike(self, readers: Sequence[Reader]) -> list[AnsweredReaders]:
+        """Answer all readers, whose instants are sealed; those that are alike as one.
 
         Without keys there is one row per instant; with keys, one for each group that has a row in the window.
         """

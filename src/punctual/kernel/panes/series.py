@@ -11,7 +11,8 @@ Invariants: within one (selection, group) of a level, ``lo`` and ``hi`` both asc
 Why it is fast enough
 ---------------------
 Newly sealed panes become a new level. When there are too many, the two smallest are merged, so a row moves a
-logarithmic number of times. Dropped panes are skipped by the search for windows; a level is rewritten when most of it
+logarithmic number of times; before many windows are folded, more often, since each level costs every window a merge.
+Dropped panes are skipped by the search for windows; a level is rewritten when most of it
 is dropped.
 """
 
@@ -90,12 +91,24 @@ class Series:
         if not level.lo.size:
             return
         self.levels.append(level)
-        while len(self.levels) > MOST_LEVELS:
-            pair = smallest_pair(self.levels, lambda level: level.lo.size, lambda level: level.progressions)
-            if pair is None:
-                return
-            one, other = self.levels.pop(pair[1]), self.levels.pop(pair[0])
-            self.levels.append(_merged(other, one, before))
+        while len(self.levels) > MOST_LEVELS and self._merge_smallest(before):
+            pass
+
+    def condense(self, windows: int, before: int) -> None:
+        """Make levels fewer where that is less work than to fold so many windows over each of them."""
+        while len(self.levels) > 1 and self._merge_smallest(before, windows):
+            pass
+
+    def _merge_smallest(self, before: int, most_rows: int | None = None) -> bool:
+        """Merge the two smallest levels of one layout, if there are two and they have no more rows than this."""
+        pair = smallest_pair(self.levels, lambda level: level.lo.size, lambda level: level.progressions)
+        if pair is None:
+            return False
+        if most_rows is not None and sum(self.levels[place].lo.size for place in pair) > most_rows:
+            return False
+        one, other = self.levels.pop(pair[1]), self.levels.pop(pair[0])
+        self.levels.append(_merged(other, one, before))
+        return True
 
     def drop(self, before: int) -> None:
         """Forget rows with ``hi <= before``, at once or when that is most of their level."""

@@ -123,10 +123,12 @@ class Call:
 class Reader:
     """One query: the windows ``(at - range_us, at]`` for every ``at`` of the sorted ``instants``.
 
-    ``where`` decides which groups a window has; a call's own selection implies it or narrows it (FILTER).
+    ``where`` decides which groups a window has; a call's own selection implies it or narrows it (FILTER). Readers of
+    one ``family`` that call the same functions are answered as one.
     """
 
     where: Selection
     range_us: int
     instants: I64
     calls: tuple[Call, ...]
+    family: int = 0

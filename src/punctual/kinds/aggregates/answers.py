@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -18,9 +20,23 @@ from punctual.kinds.result import Result
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.expression import INSTANT, Expression, aggregate_name
 from punctual.plan.query import Query
-from punctual.runtime.backend import Question
+from punctual.runtime.backend import QueryTypes, Question
 
 I64 = NDArray[np.int64]
+
+
+def alike(query: Query, body: Aggregates, types: QueryTypes) -> Hashable:
+    """All that `finish` reads of a query: numbers of its expressions may differ, names where nobody says them."""
+    says_names = any(call.distinct or call.function.startswith("approx_") for call in body.calls)
+    return (
+        types.keys,
+        types.outputs,
+        tuple(output.expression.column for output in query.outputs),
+        tuple(output.name for output in query.outputs) if says_names else (),
+        body.having is None,
+        tuple((o.expression.column, t, o.ascending, o.nulls_first) for o, t in zip(query.order, types.order)),
+        query.limit,
+    )
 
 
 def question(job: Job, body: Aggregates, answered: Answered) -> tuple[Question, list[Clause]] | None:

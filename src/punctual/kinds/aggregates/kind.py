@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -50,6 +51,9 @@ class AggregatesKind(Kind[Aggregates]):
         body = self.body_of(query)
         cast = type_rules.with_casts(body, types)
         return query if cast is body else replace(query, body=cast)
+
+    def alike(self, query: Query, types: QueryTypes) -> Hashable:
+        return answers.alike(query, self.body_of(query), types)
 
     def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
         return answers.question(job, self.body_of(job.query), answered)

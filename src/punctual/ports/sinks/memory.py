@@ -50,9 +50,9 @@ class MemorySink:
         for block in blocks:
             kept = self._blocks.setdefault(block.query, deque())
             kept.append(block)
-            count = self._counts.get(block.query, 0) + block.table.num_rows
-            while self._keep is not None and count - kept[0].table.num_rows >= self._keep:
-                count -= kept.popleft().table.num_rows
+            count = self._counts.get(block.query, 0) + block.count
+            while self._keep is not None and count - kept[0].count >= self._keep:
+                count -= kept.popleft().count
             self._counts[block.query] = count
         self._position = position
 
