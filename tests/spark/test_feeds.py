@@ -25,7 +25,7 @@ from punctual.ports.feeds.landed import LandedFeed
 from punctual.ports.feeds.landing import land, write_rows
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable
-from punctual.ports.feeds.static_tables import read_table
+from punctual.ports.feeds.static_tables import TableFiles
 from tests.spark.counting import counting
 
 pytestmark = pytest.mark.spark
@@ -313,11 +313,15 @@ def test_counting_sees_jobs_and_calls(spark: SparkSession) -> None:
 def test_tables(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "lanes.csv").write_text("id,name\n1,left\n2,right\n")
     columns = [("id", "INT"), ("name", "STRING")]
-    rows = read_table(spark, columns, str(tmp_path / "lanes.csv"), "CSV").collect()
+    files = TableFiles(columns, str(tmp_path / "lanes.csv"), "CSV")
+    rows = files.read(spark).collect()
+    scanned = files.scanned()
+    assert scanned is not None
+    assert scanned.to_pylist() == [{name: row[name] for name, _kind in columns} for row in rows]
     assert [(r.id, r.name) for r in rows] == [(1, "left"), (2, "right")]
     (tmp_path / "lanes.csv").write_text("other\n1\n")
     with pytest.raises(FeedError, match="cannot be read"):
-        read_table(spark, columns, str(tmp_path), "CSV")
+        TableFiles(columns, str(tmp_path), "CSV")
 
 
 def test_rows_given_from_python(spark: SparkSession, tmp_path: Path) -> None:

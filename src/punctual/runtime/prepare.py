@@ -47,7 +47,8 @@ def prepare() -> Path | None:
 
 
 def _exercise(spark: SparkSession) -> None:
-    """A tick in small: every format, a filter, a stage in Python, a shuffle, rows from Arrow."""
+    """Ticks in small: a bare job; every format of Spark's, a filter, a stage in Python, a shuffle, rows from Arrow."""
+    spark.sparkContext.parallelize(range(2), 2).mapPartitions(list).collect()
     columns = [("ts", "TIMESTAMP"), ("name", "STRING"), ("x", "DOUBLE")]
     with tempfile.TemporaryDirectory() as folder:
         row = {"ts": "2012-04-21T09:20:00Z", "name": "a", "x": 1.5}

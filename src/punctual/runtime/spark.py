@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from punctual.plan.expression import cast
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.sql_text import quoted
-from punctual.ports.feeds.static_tables import read_table
+from punctual.ports.feeds.static_tables import TableFiles
 from punctual.runtime import session
 from punctual.runtime.analysis import typecheck
 from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
@@ -91,12 +91,16 @@ class SparkBackend:
     def table(self, table: Table) -> pa.Table:
         declared = [(column.name, column.type) for column in table.columns if column.derived is None]
         source = table.source
-        frame = read_table(self.spark, declared, source.path, source.format, source.options)
+        files = TableFiles(declared, source.path, source.format, source.options)
+        if len(declared) == len(table.columns):
+            scanned = files.scanned()
+            if scanned is not None:
+                return scanned
         values = [
             quoted(c.name) if c.derived is None else f"{cast(c.derived, c.type).sql} AS {quoted(c.name)}"
             for c in table.columns
         ]
-        return frame.selectExpr(*values).toArrow()
+        return files.read(self.spark).selectExpr(*values).toArrow()
 
     def alive(self) -> bool:
         # A process that is ending closes its sockets before it is gone, and a context may stop in a JVM that lives on.
