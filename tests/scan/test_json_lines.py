@@ -94,7 +94,8 @@ def test_long_texts_are_no_trouble() -> None:
     assert reader.read(f'{{"c":"1{many}","a":"7{many}"}}'.encode()).values == (None, None)
     assert reader.read(f'{{"c":"1e{many}1"}}'.encode()).values == (Decimal("10.00"), None)
     assert reader.read(f'{{"c":"1e1{many}"}}'.encode()).values == (None, None)
-    assert reader.read(b'{"c":"1e-2147483640"}').values == (Decimal("0.00"), None)
+    assert reader.read(b'{"c":"1e-21474"}').values == (Decimal("0.00"), None)
+    assert reader.read(b'{"c":"1e-2147483640"}').reason == 'column "c" is not DECIMAL(10,2)'
 
 
 def test_compressed_files_and_marks(tmp_path: Path) -> None:
