@@ -65,7 +65,9 @@ def times(rng: random.Random, count: int) -> Iterator[bytes]:
         text = f"{year:04d}-{rng.randint(0, 13):02d}-{rng.randint(0, 32):02d}"
         text += rng.choice("TTT ") + f"{rng.randint(0, 24):02d}:{rng.randint(0, 60):02d}:{rng.randint(0, 60):02d}"
         text += rng.choice(("", "." + "".join(rng.choices("0123456789", k=rng.randint(1, 10)))))
-        text += rng.choice(("", "Z", "+01:00", "-0330", "+5", " UTC", "GMT+2", "-18:00", "+00:00", "+1:2", " PST"))
+        text += rng.choice(
+            ("", "Z", "+01:00", "-0330", "+5", " UTC", "GMT+2", "-18:00", "-02:30", "+17:59", "+1:2", " PST")
+        )
         if rng.random() < 0.4:
             at = rng.randrange(4, len(text))
             changed = rng.choice(("", "0", "-", ":", " ", "T", "9", ".", "+", "Z"))
@@ -86,3 +88,24 @@ def binaries(rng: random.Random, count: int) -> Iterator[bytes]:
             .replace("%s", text)
             .encode()
         )
+
+
+def strings(rng: random.Random, count: int) -> Iterator[bytes]:
+    """Strings of characters of every width, some of them escaped."""
+    parts = [
+        "a",
+        "é",
+        "日",
+        "😀",
+        "\\n",
+        "\\\\",
+        "\\/",
+        '\\"',
+        "\\u00e9",
+        "\\u65e5",
+        "\\ud83d\\ude00",
+        "\\u0000",
+        "\\b\\f\\r\\t",
+    ]
+    for _ in range(count):
+        yield f'"{"".join(rng.choices(parts, k=rng.randint(0, 9)))}"'.encode()

@@ -41,6 +41,8 @@ _RANGES = {
 }  # fmt: skip
 _MANY = 1 << 31
 _MOST_DIGITS = 80
+_MOST_DROPPED = 646_456_992
+"""Java has no larger power of ten to round with."""
 
 
 def take_for(kind: str) -> Take:
@@ -167,7 +169,8 @@ def exact_decimal(text: str, precision: int, scale: int) -> Decimal:
     if len(found[5] or "") > len(str(_MANY)):
         raise JsonFault
     exponent = int(found[4] + found[5]) if found[5] else 0
-    if abs(exponent) >= _MANY or not -_MANY < exponent - len(found[3] or "") < _MANY:
+    smallest = exponent - len(found[3] or "")
+    if abs(exponent) >= _MANY or not -_MANY < smallest < _MANY or smallest + scale < -_MOST_DROPPED:
         raise JsonFault
     # Digits up to the last that counts, and whether the one behind it rounds up; the text may be very long.
     text = found[2] + (found[3] or "")

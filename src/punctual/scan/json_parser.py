@@ -7,6 +7,7 @@ broken line still has depends on how far the parser had come: on errors, too, th
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 
 START_OBJECT, END_OBJECT, START_ARRAY, END_ARRAY = "{", "}", "[", "]"
@@ -243,7 +244,7 @@ class JsonParser:
             return self._non_number("NaN" if first == "N" else "Infinity", 1)
         if first == "+":
             return self._signed_word(first, self.take())
-        if is_identifier_part(first) and not first.isdigit():
+        if is_identifier_start(first):
             self._broken_word(1)
         raise JsonFault
 
@@ -309,18 +310,25 @@ class JsonParser:
         raise JsonFault
 
 
+_STARTS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Sc", "Pc"}
+_PARTS = _STARTS | {"Nd", "Mn", "Mc", "Cf"}
+_CONTROLS = {*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0)}
+
+
+def is_identifier_start(char: str) -> bool:
+    """Whether a name of Java may begin with the character."""
+    return unicodedata.category(char) in _STARTS and ord(char) < 0x10000
+
+
 def is_identifier_part(char: str) -> bool:
-    """Whether a name of Java may have the character in it (nearly).
+    """Whether a name of Java may have the character in it.
 
     >>> [is_identifier_part(char) for char in ("a", "$", "7", "-", "")]
     [True, True, True, False, False]
     """
-    if not char:
+    if not char or ord(char) >= 0x10000:
         return False
-    return char == "$" or char.isidentifier() or ("a" + char).isidentifier() or ord(char) in _IGNORABLE
-
-
-_IGNORABLE = {*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0xA0), 0xAD, 0xFEFF}
+    return unicodedata.category(char) in _PARTS or ord(char) in _CONTROLS
 
 
 def joined(text: str) -> str:
