@@ -12,6 +12,7 @@ from benchmarks.report import publish
 NAMES = (
     "windows_vs_streaming",
     "window_specifications",
+    "answers_per_query",
     "predicates",
     "warm_ticks",
     "tick_overhead",

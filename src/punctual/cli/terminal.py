@@ -82,11 +82,11 @@ class Screen:
         """Answers came."""
         for block in blocks:
             line = self._lines.setdefault(block.query, _Line())
-            line.answers += block.table.num_rows
-            self._answers += block.table.num_rows
-            last = block.table.slice(block.table.num_rows - 1)
-            line.at = iso(last.column("at")[0].as_py())
+            line.answers += block.count
+            self._answers += block.count
             if self._drawing:
+                last = block.table.slice(block.count - 1)
+                line.at = iso(last.column("at")[0].as_py())
                 line.rows = _rows(last)
         if not self._drawing and not self._quiet:
             for _query, lines in json_lines(blocks):
