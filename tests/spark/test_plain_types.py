@@ -173,7 +173,7 @@ def test_every_function_of_every_type(spark: SparkSession) -> None:
 
 
 def test_expressions(spark: SparkSession) -> None:
-    relations, requests = compiled(list(odd_selects(1_500)))
+    relations, requests = compiled(list(odd_selects(1_000)))
     left = derived(requests, relations, spark)
     assert len(requests) - len(left) > 500, "nearly nothing was compared"
 
@@ -183,7 +183,7 @@ def test_derived_columns(spark: SparkSession) -> None:
     scalars = [name for name in TYPES if not name.startswith("a") and name not in ("su", "ma")]
     columns = ", ".join(f"{name} {TYPES[name]}" for name in scalars)
     found: list[Declared] = []
-    for number in range(2_000):
+    for number in range(1_200):
         text = f"o {TYPES[pick.choice(scalars)]} AS ({make.new(scalars).replace('now()', 't')})"
         program = f"CREATE STREAM s{number} (t TIMESTAMP EVENT TIME, {columns}, {text}) FROM FEED;"
         with suppress(PunctualError):
