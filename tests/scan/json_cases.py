@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.scan.block import Columns, arrow_type
-from punctual.scan.json_lines import read_json
+from punctual.scan.json.lines import read_json
 
 TABLE = Path(__file__).parent / "cases" / "json.jsonl.gz"
 Answer = tuple[tuple[Any, ...], str | None, str | None]

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from punctual.scan.block import Columns
-from punctual.scan.csv_records import MOST_FIELDS, read_csv
-from punctual.scan.csv_settings import CsvSettings, csv_settings
+from punctual.scan.csv.records import MOST_FIELDS, read_csv
+from punctual.scan.csv.settings import CsvSettings, csv_settings
 
 CASES = pq.read_table(Path(__file__).parent / "cases" / "csv_lines.parquet").to_pylist()
 NO_HEADER = ("header", "false")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from punctual.scan import spark_times
 from punctual.scan.block import Columns, arrow_type
-from punctual.scan.json_line import LineReader
-from punctual.scan.json_lines import read_json
+from punctual.scan.json.line import LineReader
+from punctual.scan.json.lines import read_json
+from punctual.scan.text import spark_times
 from tests.scan import json_fuzz
 from tests.scan.json_cases import Group, differences, line_of, plain, read_lines, table
 
@@ -117,7 +117,7 @@ def test_good_lines_are_read_by_the_walk_alone(tmp_path: Path, monkeypatch: pyte
     def read(_self: object, line: bytes) -> None:
         raise AssertionError(line)
 
-    monkeypatch.setattr("punctual.scan.json_line.LineReader.read", read)
+    monkeypatch.setattr("punctual.scan.json.line.LineReader.read", read)
     path = tmp_path / "a.json"
     path.write_text(
         '{"ts":"2012-04-21T09:20:00.123Z","sym":"ABC","px":12.34,"qty":100}\n'
@@ -132,7 +132,7 @@ def test_good_lines_are_read_by_the_walk_alone(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_time_alone_is_of_the_day_on_which_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_times.time, "time", lambda: 1335000000.0)
+    monkeypatch.setattr(spark_times, "today", lambda _zone: 15_451)
     texts = ["T09:20:00", "09:20:00", "T09:20", "9:20", "9:2:3", "09:20:00.5Z", "09:20:00 +10:00", " 9:20", " T09:20"]
     found = [spark_times.timestamp(text) for text in texts]
     nine = 1335000000000000

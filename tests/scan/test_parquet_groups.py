@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.scan import parquet_groups
 from punctual.scan.block import Block
-from punctual.scan.exact_cast import exact_cast
-from punctual.scan.parquet_groups import read_parquet
-from punctual.scan.parquet_kinds import flat_kind, supported
+from punctual.scan.parquet import groups as parquet_groups
+from punctual.scan.parquet.exact_cast import exact_cast
+from punctual.scan.parquet.groups import read_parquet
+from punctual.scan.parquet.kinds import flat_kind, supported
 from punctual.scan.parts import ParquetPart
 
 DAY_US = 86_400_000_000

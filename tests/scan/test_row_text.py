@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from punctual.scan.number_text import float_texts
-from punctual.scan.row_text import row_texts
+from punctual.scan.written.number_text import float_texts
+from punctual.scan.written.row_text import row_texts
 
 DOUBLES = {
     0.0: "0.0", 1.0: "1.0", -1.5: "-1.5", 0.001: "0.001", 0.0009999: "9.999E-4", 9999999.0: "9999999.0", 1e7: "1.0E7",

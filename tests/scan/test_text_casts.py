@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.scan.text_casts import cast_texts
+from punctual.scan.text.text_casts import cast_texts
 
 CASES = pq.read_table(Path(__file__).parent / "cases" / "casts.parquet")
 KINDS = CASES.column_names[1:]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from punctual.ports.feeds.file_reader import FileReader
 from punctual.ports.feeds.listing import list_files
-from punctual.scan.csv_settings import csv_settings
+from punctual.scan.csv.settings import csv_settings
 from tests.scan.test_csv_records import NO_HEADER, SETTINGS, TEXTS, records
 
 pytestmark = pytest.mark.spark

@@ -24,9 +24,9 @@ from punctual.own_names import RAW, REASON
 from punctual.ports.feeds.file_reader import FileReader
 from punctual.ports.feeds.listing import list_files
 from punctual.ports.feeds.parquet_rows import castable, spark_type
-from punctual.scan.exact_cast import exact_cast
-from punctual.scan.parquet_groups import read_parquet
-from punctual.scan.parquet_kinds import flat_kind, supported
+from punctual.scan.parquet.exact_cast import exact_cast
+from punctual.scan.parquet.groups import read_parquet
+from punctual.scan.parquet.kinds import flat_kind, supported
 from punctual.scan.parts import ParquetPart
 
 pytestmark = pytest.mark.spark

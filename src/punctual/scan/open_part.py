@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from punctual.scan.block import Block
-from punctual.scan.csv_records import read_csv
-from punctual.scan.csv_settings import CsvSettings
+from punctual.scan.csv.records import read_csv
+from punctual.scan.csv.settings import CsvSettings
 from punctual.scan.generated import read_rate
-from punctual.scan.json_lines import read_json
-from punctual.scan.parquet_groups import read_parquet
+from punctual.scan.json.lines import read_json
+from punctual.scan.parquet.groups import read_parquet
 from punctual.scan.parts import CsvPart, JsonPart, ParquetPart, Part, RatePart
 
 

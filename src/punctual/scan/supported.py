@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punctual.scan.block import Columns, arrow_type
-from punctual.scan.csv_settings import csv_settings
+from punctual.scan.csv.settings import csv_settings
 
 
 def why_spark_reads(format: str, columns: Columns, options: Sequence[tuple[str, str]]) -> str | None:  # noqa: A002

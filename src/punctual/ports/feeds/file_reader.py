@@ -12,7 +12,7 @@ from punctual.ports.feeds.json_rows import inspect_json
 from punctual.ports.feeds.parquet_rows import inspect_parquet
 from punctual.ports.feeds.read_plan import Columns, Inspection, name_fault, read_plans
 from punctual.ports.feeds.slices import FileRef
-from punctual.scan.csv_settings import csv_settings
+from punctual.scan.csv.settings import csv_settings
 from punctual.scan.open_part import Reading
 from punctual.scan.parts import Weighed
 from punctual.scan.supported import why_spark_reads

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from punctual.plan.sql_text import literal, quoted
 from punctual.ports.feeds.read_plan import Columns, Inspection, ReadPlan, misfits, row_text
 from punctual.ports.feeds.slices import FileRef
-from punctual.scan.exact_cast import MILLIS, MOST_DAYS, MOST_MILLIS, NANOS, VOID
-from punctual.scan.parquet_kinds import flat_kind, supported
+from punctual.scan.parquet.exact_cast import MILLIS, MOST_DAYS, MOST_MILLIS, NANOS, VOID
+from punctual.scan.parquet.kinds import flat_kind, supported
 from punctual.scan.parts import ParquetPart, Part
 
 NUMBERED = (NANOS, MILLIS)

@@ -18,7 +18,7 @@ from punctual.own_names import ORIGIN, ROW, TIME, WHY
 from punctual.runtime.operators.order import StreamOrder
 from punctual.runtime.operators.reduction import DEAD, LATE_REASON
 from punctual.scan.block import Block, Columns
-from punctual.scan.row_text import row_texts
+from punctual.scan.written.row_text import row_texts
 
 REASONS = (
     "missing event time",

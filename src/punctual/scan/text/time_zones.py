@@ -19,7 +19,7 @@ _SHORT = {
     "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh", "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
 }  # fmt: skip
 """Names of three letters that Java knows."""
-_UNKNOWN = frozenset({"Factory", "localtime", "ROC"})
+_UNKNOWN = frozenset({"Factory", "localtime", "posixrules", "ROC"})
 """Names that Python may have and Java has not."""
 _HOUR = re.compile(r"([+-])([0-9]):")
 _MINUTE = re.compile(r"([+-])([0-9]{2}):([0-9])\Z")

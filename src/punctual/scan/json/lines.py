@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from punctual.kernel.text.json_tokens import REMEMBERED, count_breaks, walk_lines
 from punctual.scan.block import Block, Columns, Faults
-from punctual.scan.json_columns import Column, Found, column_for
-from punctual.scan.json_line import LineReader
+from punctual.scan.json.columns import Column, Found, column_for
+from punctual.scan.json.line import LineReader
 from punctual.scan.lines import PIECE_BYTES, pieces
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from punctual.scan.block import arrow_type
-from punctual.scan.decimal_cast import decimal_to_decimal, decimal_to_float, decimal_to_int, int_to_decimal
+from punctual.scan.parquet.decimal_cast import decimal_to_decimal, decimal_to_float, decimal_to_int, int_to_decimal
 
 NANOS, MILLIS, VOID = "NANOSECONDS", "MILLISECONDS", "VOID"
 """Kinds of columns that no program declares: numbers that are times, and nothing but NULLs."""

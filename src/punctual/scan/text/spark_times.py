@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
-from datetime import datetime, timedelta
-from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
-_DAY_US = 86_400_000_000
+from punctual.scan.text.time_zones import find_zone, local_to_utc, today
+
 _LONG = 1 << 63
 _INT = 1 << 31
 _FIRST_GREGORIAN = -141_427
 """The first day of the Gregorian calendar; earlier day numbers of old files are of the Julian one."""
-_SHORT_NAMES = {
-    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh", "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
-}  # fmt: skip
-_OFFSET = re.compile(r"([+-])(?:(\d)|(\d\d)|(\d\d)(\d\d)|(\d\d)(\d\d)(\d\d)|(\d\d):(\d\d)|(\d\d):(\d\d):(\d\d))", re.A)
 _BLANK = bytes([*range(33), 127])
+_BLANKS = "".join(map(chr, range(33)))
 
 
 def timestamp(text: str) -> int | None:
@@ -43,11 +32,11 @@ def _timestamp(text: str) -> int | None:
     if parsed is None:
         return None
     parts, zone, only_time = parsed
-    ahead = 0 if zone is None else _zone(zone)
-    if ahead is None:
+    place = 0 if zone is None else find_zone(zone.decode("utf-8", "replace").strip(_BLANKS))
+    if place is None:
         return None
-    day = _today(ahead) if only_time else day_number(*parts[:3])
-    return None if day is None else _micros(day, parts, ahead)
+    day = today(place) if only_time else day_number(*parts[:3])
+    return None if day is None else _micros(day, parts, place)
 
 
 def timestamp_ntz(text: str) -> int | None:
@@ -114,31 +103,12 @@ def _from_julian(number: int) -> int:
     return _civil(year, (month + 2) % 12 + 1, 1) + day - 1
 
 
-def _micros(day: int, parts: list[int], ahead: int | ZoneInfo) -> int | None:
+def _micros(day: int, parts: list[int], zone: int | ZoneInfo) -> int | None:
     hours, minutes, seconds, fraction = parts[3:7]
     if hours > 23 or minutes > 59 or seconds > 59:
         return None
-    local = day * 86_400 + hours * 3_600 + minutes * 60 + seconds
-    offset = ahead if isinstance(ahead, int) else _offset(ahead, local)
-    value = (local - offset) * 1_000_000 + fraction
+    value = local_to_utc(day, ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction, zone)
     return value if -_LONG <= value < _LONG else None
-
-
-def _offset(zone: ZoneInfo, local: int) -> int:
-    """Seconds that a zone is ahead at a local time; rules repeat every 400 years."""
-    cycle = 146_097 * 86_400
-    latest = 250_000_000_000
-    if local > latest:
-        local -= -(-(local - latest) // cycle) * cycle
-    local = max(local, -62_000_000_000)
-    offset = zone.utcoffset(datetime(1970, 1, 1) + timedelta(seconds=local))
-    return 0 if offset is None else int(offset.total_seconds())
-
-
-def _today(ahead: int | ZoneInfo) -> int:
-    now = int(time.time())
-    offset = ahead if isinstance(ahead, int) else _offset(ahead, now)
-    return (now + offset) // 86_400
 
 
 def _date(text: str) -> int | None:
@@ -175,38 +145,3 @@ def _parsed(data: bytes) -> tuple[list[int], bytes | None, bool] | None:
     parts = [int(found[name] or 1) for name in ("year", "month", "day")]
     parts += [int(hour), int(found["minute"] or 0), int(found["second"] or 0), int(fraction)]
     return parts, found["zone"], only_time
-
-
-@lru_cache(maxsize=1024)
-def _zone(name: bytes) -> int | ZoneInfo | None:
-    """Seconds that a zone is ahead, or its rules; None if there is no such zone."""
-    text = name.decode("utf-8", "replace").strip("".join(map(chr, range(33))))
-    text = re.sub(r"([+-])(\d):", r"\g<1>0\2:", text, count=1, flags=re.A)
-    text = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", text, count=1, flags=re.A)
-    text = _SHORT_NAMES.get(text, text)
-    if text in ("Z", "UTC", "GMT", "UT"):
-        return 0
-    if text[:1] in ("+", "-"):
-        return _fixed(text)
-    for prefix in ("UTC", "GMT", "UT"):
-        if text.startswith((prefix + "+", prefix + "-")):
-            return _fixed(text[len(prefix) :])
-    return ZoneInfo(text) if text in _zone_names() else None
-
-
-@lru_cache(maxsize=1)
-def _zone_names() -> frozenset[str]:
-    # Java leaves out what Python has for completeness.
-    return frozenset(available_timezones()) - {"EST", "MST", "HST", "localtime", "posixrules", "Factory", "ROC"}
-
-
-def _fixed(text: str) -> int | None:
-    found = _OFFSET.fullmatch(text)
-    if found is None:
-        return None
-    parts = [int(part) for part in found.groups()[1:] if part is not None]
-    hours, minutes, seconds = [*parts, 0, 0][:3]
-    ahead = hours * 3_600 + minutes * 60 + seconds
-    if minutes > 59 or seconds > 59 or ahead > 18 * 3_600:
-        return None
-    return -ahead if found[1] == "-" else ahead

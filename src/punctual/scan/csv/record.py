@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from punctual.scan.csv_settings import NOT_SET, CsvSettings
+from punctual.scan.csv.settings import NOT_SET, CsvSettings
 
 
 class _EndOfLine(Exception):

@@ -13,8 +13,8 @@ from typing import Any
 
 from punctual.own_names import own
 from punctual.scan.block import Columns
-from punctual.scan.json_fields import Take, take_for
-from punctual.scan.json_parser import (
+from punctual.scan.json.fields import Take, take_for
+from punctual.scan.json.parser import (
     END_ARRAY,
     END_OBJECT,
     FIELD,
@@ -25,6 +25,7 @@ from punctual.scan.json_parser import (
     JsonFault,
     JsonParser,
 )  # fmt: skip
+from punctual.scan.text.java_text import java_text
 
 UNPARSED = "not one JSON object"
 MISFIT = "a value inside does not have its declared type"
@@ -60,7 +61,7 @@ class LineReader:
 
     def read(self, line: bytes) -> Line:
         """Values and reason of a line without its break."""
-        text = _decoded(line)
+        text = java_text(line)
         rows, fits = self._rows(_OPENING + text + _CLOSING)
         first = rows[0] if rows else None
         values = tuple(first[:-1]) if first is not None else (None,) * len(self._columns)
@@ -136,13 +137,6 @@ class LineReader:
                 fits = False
                 parser.skip_children()
         return row, fits
-
-
-def _decoded(line: bytes) -> str:
-    """The line as Java decodes it: half a surrogate pair, or its beginning, is one fault."""
-    if line.isascii():
-        return line.decode()
-    return re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", "\ufffd".encode(), line).decode("utf-8", "replace")
 
 
 def named_values(text: str) -> set[str]:

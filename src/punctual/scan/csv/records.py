@@ -1,6 +1,6 @@
 """Records of CSV files as blocks: lines to fields, fields to values, and what does not fit.
 
-A kernel splits ordinary lines; the others are split one by one (:mod:`punctual.scan.csv_record`), and their fields are
+A kernel splits ordinary lines; the others are split one by one (:mod:`punctual.scan.csv.record`), and their fields are
 put behind the bytes of the piece. An empty field is NULL.
 """
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from punctual.kernel.text.csv_fields import NONE, OTHER_WIDTH, RECORD, UNSURE, mark_lines, split_lines
 from punctual.scan.block import Block, Columns, Faults, arrow_type
-from punctual.scan.csv_record import split_record
-from punctual.scan.csv_settings import NOT_SET, CsvSettings
+from punctual.scan.csv.record import split_record
+from punctual.scan.csv.settings import NOT_SET, CsvSettings
 from punctual.scan.lines import PIECE_BYTES, pieces
 from punctual.scan.text.java_text import java_text
+from punctual.scan.text.text_casts import cast_texts
 from punctual.scan.text.texts import Texts
-from punctual.scan.text_casts import cast_texts
 
 MOST_FIELDS = 20_480
 """Spark's parser takes no line with more."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from punctual.scan.block import Columns, arrow_type
-from punctual.scan.exact_cast import MILLIS, NANOS, VOID, exact_cast
+from punctual.scan.parquet.exact_cast import MILLIS, NANOS, VOID, exact_cast
 
 _FIXED = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
@@ -56,7 +56,7 @@ def flat_kinds(metadata: pq.FileMetaData) -> dict[str, str | None]:
 
 
 def supported(metadata: pq.FileMetaData, names: Sequence[str | None], columns: Columns) -> bool:
-    """Whether :func:`~punctual.scan.parquet_groups.read_parquet` reads the file exactly as Spark does.
+    """Whether :func:`~punctual.scan.parquet.groups.read_parquet` reads the file exactly as Spark does.
 
     ``names`` has the name in the file of each declared column, as in a part.
     """

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from punctual.scan import spark_times
 from punctual.scan.block import arrow_type
-from punctual.scan.json_parser import (
+from punctual.scan.json.parser import (
     END_ARRAY,
     END_OBJECT,
     FALSE,
@@ -27,6 +26,7 @@ from punctual.scan.json_parser import (
     JsonFault,
     JsonParser,
 )  # fmt: skip
+from punctual.scan.text import spark_times
 
 Take = Callable[[JsonParser], Any]
 """Takes the value that the parser stands at; raises JsonFault where it does not fit."""

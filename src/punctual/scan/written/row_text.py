@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from punctual.scan.number_text import float_texts
-from punctual.scan.time_text import date_texts, time_texts
+from punctual.scan.written.number_text import float_texts
+from punctual.scan.written.time_text import date_texts, time_texts
 
 _ESCAPES = {
     **{code: f"\\u{code:04X}" for code in range(32)},

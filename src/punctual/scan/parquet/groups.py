@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from punctual.scan.arrow_block import ArrowBlock
 from punctual.scan.block import Block, Columns, Faults, arrow_type
-from punctual.scan.exact_cast import Cast, exact_cast
-from punctual.scan.parquet_kinds import as_read, flat_kinds
+from punctual.scan.parquet.exact_cast import Cast, exact_cast
+from punctual.scan.parquet.kinds import as_read, flat_kinds
 from punctual.scan.parts import ParquetPart
-from punctual.scan.row_text import row_texts
+from punctual.scan.written.row_text import row_texts
 
 BLOCK_ROWS = 1 << 18
 BLOCK_BYTES = 64 << 20
@@ -43,7 +43,7 @@ def read_parquet(part: ParquetPart, columns: Columns, wanted: frozenset[str]) ->
     Parameters
     ----------
     part : ParquetPart
-        Of a file that is :func:`~punctual.scan.parquet_kinds.supported`.
+        Of a file that is :func:`~punctual.scan.parquet.kinds.supported`.
     columns : sequence of (name, type)
         Declared columns.
     wanted : frozenset of str
