@@ -42,7 +42,7 @@ class Asked:
 
 def asked(job: Job) -> Asked:
     """What a job asks; the same object for all jobs of a query."""
-    which = id(job.reader), id(job.types), job.setting
+    which = id(job.reader.query), job.setting  # plans come and go, and what was known for an older one makes room
     known = _KNOWN.get(which)
     if known is None or known.reader is not job.reader or known.types is not job.types:
         if len(_KNOWN) >= MAX_KNOWN:
@@ -94,7 +94,7 @@ def _same(value: T) -> T:
 
 
 MAX_KNOWN = 16_384
-_KNOWN: dict[tuple[int, int, float | None], Asked] = {}
+_KNOWN: dict[tuple[int, float | None], Asked] = {}
 """By the identity of the objects: even a hash of a query looks at all of it."""
 _SAME: dict[Any, Any] = {}
 _FAMILIES: dict[Hashable, int] = {}
