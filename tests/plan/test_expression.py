@@ -30,6 +30,9 @@ EDITS = re.compile(r"^import re\b|\bfrom re import|\.replace\(\s*[rf]?[\"'].*?[\
 MAY_EDIT_TEXT = {
     "plan/sql_text.py": "it quotes names and strings",
     "runtime/java.py": "what java prints",
+    "runtime/direct_values.py": "it reads expressions, and edits none",
+    "runtime/plain_expressions.py": "it reads expressions, and edits none",
+    "runtime/declared_types.py": "it reads types, and edits none",
     "runtime/analysis.py": "the name of a function in a message of Spark's",
     "engine/batch/isolate.py": "what Spark says of a failed job",
 }

@@ -279,7 +279,7 @@ def test_csv_files_with_one_layout_share_a_plan(tmp_path: Path) -> None:
     put(tmp_path / "e", "ts,x,ts\n", mtime=5)
     (tmp_path / "f.gz").write_bytes(b"no gzip at all")
     looked = inspect_csv(refs(tmp_path), COLUMNS, ())
-    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans] == [["a", "b"], ["c"]]
+    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans()] == [["a", "b"], ["c"]]
     assert [os.path.basename(path) for path, _ in looked.unreadable] == ["e", "f.gz"]
     assert [why.split(":")[0] for _, why in looked.unreadable] == [
         'its header names column "ts" twice', "its header cannot be read",
@@ -290,7 +290,7 @@ def test_csv_headers_obey_the_options(tmp_path: Path) -> None:
     put(tmp_path / "a", "# a note\n'the;ts';ts;x\n")
     looked = inspect_csv(refs(tmp_path), COLUMNS, (("sep", ";"), ("quote", "'"), ("comment", "#")))
     assert looked.unreadable == ()
-    assert [value.count("_c1") for value in looked.plans[0].values] == [1, 0]
+    assert [value.count("_c1") for value in looked.plans()[0].values] == [1, 0]
 
 
 def test_csv_headers_are_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +323,7 @@ def test_csv_headers_are_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(csv_rows.pa, "input_stream", Counted)
     looked = inspect_csv(sorted(refs(tmp_path), key=lambda ref: ref.path), COLUMNS, (("comment", "#"),))
     assert read <= 6 << 20
-    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans] == [["b"], ["d"], ["e"]]
+    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans()] == [["b"], ["d"], ["e"]]
     assert [(os.path.basename(path), why) for path, why in looked.unreadable] == [
         ("a", "its header is longer than 1,048,576 bytes"),
         ("c", "its header has 20,481 columns, and the reader takes 20,480 (maxColumns)"),
@@ -341,7 +341,7 @@ def test_parquet_files_with_one_shape_share_a_plan(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / name)
         os.utime(tmp_path / name, ns=(ord(name), ord(name)))
     looked = inspect_parquet(refs(tmp_path), COLUMNS, ())
-    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans] == [["a", "b"], ["c"]]
+    assert [[os.path.basename(p) for p in plan.paths] for plan in looked.plans()] == [["a", "b"], ["c"]]
     assert "more than once" in looked.unreadable[0][1]
 
 
