@@ -54,9 +54,11 @@ class SparkBackend:
 
     @property
     def slots(self) -> int:
-        """How many tasks run at a time."""
+        """How many tasks are worth while: one per core. There are more slots on one machine, for jobs beside it."""
         if not self._slots:
-            self._slots = self.spark.sparkContext.defaultParallelism
+            context = self.spark.sparkContext
+            there = context.defaultParallelism
+            self._slots = min(there, session.cores()) if context.master.startswith("local[") else there
         return self._slots
 
     def typecheck(
