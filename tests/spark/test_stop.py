@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.runtime.spark import SparkBackend
+from punctual.store.products import OUTPUT
 
 pytestmark = pytest.mark.spark
 
@@ -26,11 +27,11 @@ class Sleep:
     """A job over shards that takes long."""
 
     shards: int = 1
+    tasks: int = 1
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            time.sleep(LONG_S)
-            yield batch
+    def run(self, _order: None, _task: int) -> Iterator[pa.RecordBatch]:
+        time.sleep(LONG_S)
+        yield OUTPUT.empty_table().to_batches()[0]
 
 
 def running(spark: SparkSession) -> list[int]:
