@@ -14,6 +14,7 @@ NAMES = (
     "window_specifications",
     "predicates",
     "warm_ticks",
+    "rows_per_second",
     "tick_overhead",
     "replay_overhead",
     "live_latency",

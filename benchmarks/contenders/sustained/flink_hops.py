@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import calendar
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -65,6 +66,7 @@ def main() -> None:
             through = arrivals.through - max(window.slide for window in task.windows)
             report(files, meter, through, answers)
             running.get_job_client().cancel()
+        sys.stdout.flush()
         os._exit(0)  # the gateway's threads would keep the process
 
 

@@ -8,9 +8,12 @@ then what follows is counted all the same.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +33,7 @@ def main() -> None:
     task = given_task()
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
     kept: list[list[pa.Table]] = [[] for _window in task.windows]
-    with tempfile.TemporaryDirectory(prefix="sustained-spark-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sustained-spark-", dir=Path(task.folder).parent) as folder:
         spark = session(folder)
         for number, window in enumerate(task.windows):
             start(spark, task, window, kept[number], f"{folder}/checkpoint-{number}")
@@ -40,8 +43,10 @@ def main() -> None:
         with Meter() as meter:
             wait(lambda: passed(kept, total) == total, task.seconds)
             files = passed(kept, total) - before
-        answers = [list(rows_of(tables)) for tables in kept]
-        report(files, meter, min(max((a[0] for a in some), default=0) for some in answers), sum(answers, []))
+        answers = [rows_of(tables) for tables in kept]
+        through = min(max((at for at, _average, _greatest in some), default=0) for some in answers)
+        report(files, meter, through, chain.from_iterable(answers))
+        sys.stdout.flush()
         os._exit(0)  # queries that are still running take long to stop; Spark's own hook ends the JVM
 
 
