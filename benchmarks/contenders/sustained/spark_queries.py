@@ -25,7 +25,7 @@ from benchmarks.processes import Meter
 from punctual.runtime.java import find_java
 
 SCHEMA = "ts TIMESTAMP, k STRING, v DOUBLE, n INT"
-PATIENCE = 60
+PATIENCE = 45
 LOOK = 0.02
 
 
