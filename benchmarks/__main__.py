@@ -15,6 +15,7 @@ NAMES = (
     "answers_per_query",
     "predicates",
     "warm_ticks",
+    "rows_per_second",
     "tick_overhead",
     "replay_overhead",
     "live_latency",
