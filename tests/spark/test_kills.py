@@ -30,8 +30,22 @@ pytestmark = pytest.mark.spark
 FILES = 28
 """A batch each."""
 ROWS_A_FILE = 40
-OFTEN_COMPACTED = "import punctual.engine.engine; punctual.engine.engine.BATCHES_PER_BASE = 5"
-"""The processes that are killed compact their state often; the undisturbed run never does."""
+SLOW_AND_OFTEN_COMPACTED = """
+import time
+import punctual.engine.engine
+from punctual.engine.batch.ingest import Ingest
+
+punctual.engine.engine.BATCHES_PER_BASE = 5
+read = Ingest.read
+
+def slowly(*arguments):
+    time.sleep(0.4)
+    return read(*arguments)
+
+Ingest.read = slowly
+"""
+"""The processes that are killed compact their state often, and take their time for a batch, so that they are killed
+before they have done everything; the undisturbed run does neither."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PROGRAM = """
 SET max_files_per_tick = 1;
@@ -118,7 +132,7 @@ class Story:
         self.arguments = ("run", program / "program.sql", "--once", "--state", self.state, "--out", self.out)
 
     def start(self) -> subprocess.Popen[str]:
-        return start(*self.arguments, folder=self.folder, before=OFTEN_COMPACTED)
+        return start(*self.arguments, folder=self.folder, before=SLOW_AND_OFTEN_COMPACTED)
 
     def start_until(self, wanted: int, delay: float) -> subprocess.Popen[str]:
         """A process that has come to so many batches and a little further."""
