@@ -1,7 +1,7 @@
 """Rows per second on the machine's cores, sustained: Punctual against its peers over the same files.
 
-Each contender is a process of its own that takes file after file, one as one batch, answers every window whose end was
-passed, and keeps what open windows need. The clock starts after a few files. All answers are compared with those
+Each contender is a process of its own that takes files in their order, one as one step or ten as one, answers every
+window whose end was passed, and keeps what open windows need. The clock starts after a few files. All answers are compared with those
 recomputed from the rows. What each does is written at the top of its module in ``benchmarks/contenders/sustained``.
 
 Polars and Flink are no dependencies of this project. They are measured when the environment variable PUNCTUAL_PEERS
@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,22 +45,24 @@ class Contender:
     package: str | None = None
     formats: tuple[str, ...] = ("JSON", "PARQUET")
     may_take_too_long: bool = False
+    together: tuple[int, ...] = (1, 10)
+    """How many files it takes at once."""
 
 
 CONTENDERS = (
     Contender("Punctual", "punctual_ticks"),
     Contender("DuckDB", "duckdb_panes"),
     Contender("Polars", "polars_panes", "polars"),
-    Contender("Flink SQL", "flink_hops", "pyflink", ("JSON",), may_take_too_long=True),
-    Contender("Spark streaming", "spark_queries", may_take_too_long=True),
+    Contender("Flink SQL", "flink_hops", "pyflink", ("JSON",), may_take_too_long=True, together=(1,)),
+    Contender("Spark streaming", "spark_queries", may_take_too_long=True, together=(1,)),
 )
-Found = dict[tuple[str, int, str], Finished]
-"""By format, number of windows and contender."""
+Found = dict[tuple[str, int, int, str], Finished]
+"""By format, number of windows, files at once and contender."""
 
 
 def run(quick: bool) -> Result:
-    rows, warm, seconds = (60_000, 2, 5.0) if quick else (200_000, 6, 20.0)
-    files = {"JSON": 8, "PARQUET": 8} if quick else {"JSON": 60, "PARQUET": 150}
+    rows, warm, seconds = (60_000, 2, 5.0) if quick else (200_000, 20, 60.0)
+    files = {"JSON": 22, "PARQUET": 22} if quick else {"JSON": 300, "PARQUET": 600}
     counts = (1, 4) if quick else (1, 80)
     span = rows // ROWS_PER_SECOND_OF_EVENT_TIME
     peers = os.environ.get("PUNCTUAL_PEERS")
@@ -75,20 +77,27 @@ def run(quick: bool) -> Result:
         for kind in files:
             for count in counts:
                 wanted = _expected(values, count)
-                for one in contenders:
-                    if kind not in one.formats:
-                        continue
+                for together, one in _runs(contenders, kind):
                     arguments = [kind, str(count), f"{scratch}/{kind}", str(warm), str(span), str(seconds)]
-                    finished = _contend(one, arguments, peers)
+                    finished = _contend(one, [*arguments, str(together)], peers)
                     if finished is None:
                         notes.append(f"{one.name}, {kind}, {count} windows: not finished after {LONGEST_S} s")
                         continue
                     finished.said["compared"] = _check(one.name, finished.said, wanted)
-                    found[kind, count, one.name] = finished
+                    found[kind, count, together, one.name] = finished
     for one in contenders:
         notes += [f"{one.name} does not read {kind} here" for kind in files if kind not in one.formats]
     notes.append("as many answers as the last column says equal those recomputed from the rows")
     return _result(found, rows, counts, notes)
+
+
+def _runs(contenders: Sequence[Contender], kind: str) -> list[tuple[int, Contender]]:
+    return [
+        (together, one)
+        for together in (1, 10)
+        for one in contenders
+        if kind in one.formats and together in one.together
+    ]
 
 
 def _has(python: str | None, package: str) -> bool:
@@ -143,38 +152,43 @@ def _check(name: str, said: dict[str, Any], wanted: Mapping[int, tuple[int, floa
 
 
 def _result(found: Found, rows: int, counts: tuple[int, ...], notes: list[str]) -> Result:
-    def rate(kind: str, count: int, name: str) -> float:
-        said = found[kind, count, name].said
+    def rate(kind: str, count: int, together: int, name: str) -> float:
+        said = found[kind, count, together, name].said
         return float(said["files"] * rows / said["seconds"])
 
     lines = []
-    for (kind, count, name), finished in found.items():
-        own = rate(kind, count, name)
+    for (kind, count, together, name), finished in found.items():
+        own = rate(kind, count, together, name)
         passed = finished.said["files"] * rows
         cpu = finished.said["cpu"] / passed * 1e6 if passed else None
-        ratio = rate(kind, count, "Punctual") / own if own else None
-        lines.append([kind, count, name, own, cpu, ratio, finished.said["seconds"], finished.said["compared"]])
+        ratio = rate(kind, count, together, "Punctual") / own if own else None
+        said = finished.said
+        lines.append([kind, count, together, name, own, cpu, ratio, said["seconds"], said["compared"]])
     goals = [
         Goal(
-            f"{kind}, {count} windows: our rows per second over DuckDB's",
+            f"{kind}, {count} windows, {together} files at once: our rows per second over DuckDB's",
             GOALS[count],
-            rate(kind, count, "Punctual") / rate(kind, count, "DuckDB"),
+            rate(kind, count, together, "Punctual") / rate(kind, count, together, "DuckDB"),
             at_least=True,
         )
         for kind in ("JSON", "PARQUET")
         for count in counts
+        for together in (1, 10)
         if count in GOALS
     ]
-    names = list(dict.fromkeys(name for _kind, _count, name in found))
+    names = list(dict.fromkeys(name for _kind, _count, _together, name in found))
     pictures = [
         Picture(
             kind,
             "rows per second",
             {
-                f"{count} windows": [
-                    (place, rate(kind, count, name)) for place, name in enumerate(names) if (kind, count, name) in found
+                f"{count} windows, {together} files at once": [
+                    (place, rate(kind, count, together, name))
+                    for place, name in enumerate(names)
+                    if (kind, count, together, name) in found
                 ]
                 for count in counts
+                for together in (1, 10)
             },
             labels=names,
         )
@@ -186,6 +200,7 @@ def _result(found: Found, rows: int, counts: tuple[int, ...], notes: list[str]) 
         columns=[
             "format",
             "windows",
+            "files at once",
             "contender",
             "rows/s",
             "CPU s per M rows",

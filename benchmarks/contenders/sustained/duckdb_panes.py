@@ -1,4 +1,4 @@
-"""DuckDB: each file becomes panes of a second, and one query answers every window whose end was passed.
+"""DuckDB: the files of a step become panes of a second, and one query answers every window whose end was passed.
 
 Panes and not rows are kept: rows would be aggregated again for each of the up to 60 instants that look at them. All
 windows are one query, since a query costs about a millisecond whatever it asks. A table of windows joined with the
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import duckdb
 
-from benchmarks.contenders.sustained.task import Answer, Task, file_by_file, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
 
 COLUMNS = "{ts: 'TIMESTAMP', k: 'VARCHAR', v: 'DOUBLE', n: 'INTEGER'}"
 SOURCES = {
@@ -32,7 +32,7 @@ SELECT instant, sum(s) / sum(n), max(m) FROM parts JOIN panes USING (hi) GROUP B
 
 
 class Loop:
-    """The state between two files: panes, and the last instant that was answered."""
+    """The state between two steps: panes, and the last instant that was answered."""
 
     def __init__(self, task: Task) -> None:
         self._cut = CUT.format(source=SOURCES[task.kind])
@@ -51,9 +51,9 @@ class Loop:
         assert self._through is not None
         return self._through
 
-    def take(self, file: str) -> None:
+    def take(self, files: list[str]) -> None:
         execute = self._connection.execute
-        execute(self._cut, [file])
+        execute(self._cut, [files])
         first, last = execute("SELECT min(hi), max(hi) FROM panes").fetchall()[0]
         before = first - 1 if self._through is None else self._through
         self.answers += execute(ANSWER, [before, last]).fetchall()
@@ -64,7 +64,7 @@ class Loop:
 def main() -> None:
     task = given_task()
     loop = Loop(task)
-    files, meter = file_by_file(task, loop.take)
+    files, meter = some_by_some(task, loop.take)
     report(files, meter, loop.through, loop.answers)
 
 

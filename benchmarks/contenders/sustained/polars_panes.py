@@ -1,6 +1,6 @@
-"""Polars: each file becomes panes of a second, and one lazy query answers every window whose end was passed.
+"""Polars: the files of a step become panes of a second, and one lazy query answers every window whose end was passed.
 
-The file is scanned lazily with its schema. Times in JSON are read as text and parsed then: a schema that asks for them
+Files are scanned lazily with their schema. Times in JSON are read as text and parsed then: a schema that asks for them
 as times took ten times as long. As with DuckDB panes are kept, since ``group_by_dynamic`` over rows would look at each
 of them again for every window.
 """
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from benchmarks.contenders.sustained.task import Answer, Task, file_by_file, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
 
 TEXT = {"ts": pl.String, "k": pl.String, "v": pl.Float64, "n": pl.Int32}
 SECOND = 1_000_000
 
 
 class Loop:
-    """The state between two files: panes, and the last instant that was answered."""
+    """The state between two steps: panes, and the last instant that was answered."""
 
     def __init__(self, task: Task) -> None:
         self._kind = task.kind
@@ -31,10 +31,10 @@ class Loop:
         self.through: int | None = None
         self.answers: list[Answer] = []
 
-    def take(self, file: str) -> None:
+    def take(self, files: list[str]) -> None:
         micros = pl.col("ts").dt.epoch("us")
         panes = (
-            self._scan(file)
+            self._scan(files)
             .group_by(((micros + (SECOND - 1)) // SECOND).alias("hi"))
             .agg(pl.col("v").sum().alias("s"), pl.len().cast(pl.UInt32).alias("n"), pl.col("v").max().alias("m"))
             .collect()
@@ -46,11 +46,11 @@ class Loop:
         self.through = last - 1
         self._panes = self._panes.filter(pl.col("hi") > self.through - self._longest)
 
-    def _scan(self, file: str) -> pl.LazyFrame:
+    def _scan(self, files: list[str]) -> pl.LazyFrame:
         if self._kind == "PARQUET":
-            return pl.scan_parquet(file)
+            return pl.scan_parquet(files)
         times = pl.col("ts").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us")
-        return pl.scan_ndjson(file, schema=TEXT).with_columns(times)
+        return pl.scan_ndjson(files, schema=TEXT).with_columns(times)
 
     def _answers(self, before: int, last: int) -> pl.DataFrame:
         slide, length, instant = pl.col("slide"), pl.col("length"), pl.col("instant")
@@ -70,7 +70,7 @@ class Loop:
 def main() -> None:
     task = given_task()
     loop = Loop(task)
-    files, meter = file_by_file(task, loop.take)
+    files, meter = some_by_some(task, loop.take)
     assert loop.through is not None
     report(files, meter, loop.through, loop.answers)
 

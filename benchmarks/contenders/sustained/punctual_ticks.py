@@ -1,10 +1,10 @@
-"""Punctual: ticks of one file each of one engine, answers kept in memory."""
+"""Punctual: ticks of so many files each of one engine, answers kept in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.contenders.sustained.task import Answer, Task, file_by_file, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
 from punctual.engine.engine import Engine
 from punctual.ports.sinks.memory import MemorySink
 
@@ -25,16 +25,16 @@ def program(task: Task) -> str:
 def main() -> None:
     task = given_task()
     sink = MemorySink()
-    with Engine(live=False, options={"max_files_per_tick": "1"}) as engine:
+    with Engine(live=False, options={"max_files_per_tick": str(task.together)}) as engine:
         engine.add_sink("memory", sink)
         engine.sql(program(task))
         engine.open()
 
-        def tick(_file: str) -> None:
+        def tick(_files: list[str]) -> None:
             settled = engine.tick()
             assert settled is not None
 
-        files, meter = file_by_file(task, tick)
+        files, meter = some_by_some(task, tick)
     through = min(max(at for at, _average, _greatest in answers(sink, number)) for number in range(len(task.windows)))
     every = (answer for number in range(len(task.windows)) for answer in answers(sink, number))
     report(files, meter, through, every)

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def start(spark: SparkSession, task: Task, window: Window, kept: list[pa.Table], checkpoint: str) -> None:
-    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", task.together)
     rows = reader.format(task.kind.lower()).load(task.folder)
     span = f.window("ts", f"{window.length} seconds", f"{window.slide} seconds")
     frame = (

@@ -31,7 +31,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Files to process one by one, for at most so many seconds after the first few."""
+    """Files to process in their order, for at most so many seconds after the first few."""
 
     folder: str
     kind: str
@@ -41,6 +41,8 @@ class Task:
     """Files that warm everything up and are not counted."""
     span: int
     """Seconds of event time in a file."""
+    together: int = 1
+    """How many files are taken at once."""
 
     @property
     def files(self) -> list[str]:
@@ -53,7 +55,7 @@ def windows_of(count: int) -> list[Window]:
 
 
 def given_task() -> Task:
-    """The task of the command line: ``FORMAT WINDOWS FOLDER WARM SPAN SECONDS``."""
+    """The task of the command line: ``FORMAT WINDOWS FOLDER WARM SPAN SECONDS TOGETHER``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=["JSON", "PARQUET"])
     parser.add_argument("windows", type=int)
@@ -61,21 +63,28 @@ def given_task() -> Task:
     parser.add_argument("warm", type=int)
     parser.add_argument("span", type=int)
     parser.add_argument("seconds", type=float)
+    parser.add_argument("together", type=int)
     given = parser.parse_args()
-    return Task(given.folder, given.kind, windows_of(given.windows), given.seconds, given.warm, given.span)
+    windows = windows_of(given.windows)
+    return Task(given.folder, given.kind, windows, given.seconds, given.warm, given.span, given.together)
 
 
-def file_by_file(task: Task, take: Callable[[str], object]) -> tuple[int, Meter]:
-    """Hand each file to ``take``, until none is left or the time is over: how many were counted, and the meter."""
+def some_by_some(task: Task, take: Callable[[list[str]], object]) -> tuple[int, Meter]:
+    """Hand so many files at once to ``take``, until none is left or the time is over.
+
+    How many files were counted, and the meter.
+    """
     files = task.files
-    for file in files[: task.warm]:
-        take(file)
+    steps = [files[first : first + task.together] for first in range(0, len(files), task.together)]
+    warm = -(-task.warm // task.together)
+    for step in steps[:warm]:
+        take(step)
     counted = 0
     with Meter() as meter:
         began = time.perf_counter()
-        for file in files[task.warm :]:
-            take(file)
-            counted += 1
+        for step in steps[warm:]:
+            take(step)
+            counted += len(step)
             if time.perf_counter() - began >= task.seconds:
                 break
     return counted, meter
