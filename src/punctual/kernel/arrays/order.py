@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from punctual.kernel.arrays.state import F64, I64
+from punctual.kernel.compiled import compiled
 
 _SIGN_LESS = np.int64(0x7FFFFFFFFFFFFFFF)
+_NAN_BITS = np.int64(0x7FF8000000000000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,21 @@ def values_of(keys: I64, kind: pa.DataType) -> pa.Array:
 
 def float_keys(values: F64) -> I64:
     """Bits of doubles, reordered so that they sort as the doubles do; one NaN, one zero."""
-    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
-    return np.where(bits < 0, bits ^ _SIGN_LESS, bits)
+    values = np.ascontiguousarray(values)
+    return _float_keys(values, values.view(np.int64))
+
+
+@compiled
+def _float_keys(values: F64, bits: I64) -> I64:
+    keys = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        if values[i] == 0.0:
+            keys[i] = 0
+        elif values[i] != values[i]:
+            keys[i] = _NAN_BITS
+        else:
+            keys[i] = bits[i] ^ _SIGN_LESS if bits[i] < 0 else bits[i]
+    return keys
 
 
 def ranks(array: pa.Array) -> I64:

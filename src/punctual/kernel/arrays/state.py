@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from punctual.kernel.compiled import compiled
+
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -35,6 +37,15 @@ def present(cell: I64, argument: pa.Array) -> tuple[I64, pa.Array]:
     if argument.null_count == 0:
         return cell, argument
     return cell[argument.is_valid().to_numpy(zero_copy_only=False)], argument.drop_null()
+
+
+@compiled
+def rows_in(cell: I64, cells: int) -> I64:
+    """How many rows each cell has."""
+    found = np.zeros(cells, np.int64)
+    for i in range(cell.size):
+        found[cell[i]] += 1
+    return found
 
 
 def range_totals(column: pa.Array, starts: I64, ends: I64) -> pa.Array:

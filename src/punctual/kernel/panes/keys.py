@@ -125,6 +125,8 @@ def dense_values(values: I64) -> tuple[I64, I64]:
     """Any integers as dense codes in ascending order, and the distinct integers, sorted."""
     codes, first = _dense_hashed(np.ascontiguousarray(values, dtype=np.int64))
     found = values[first]
+    if np.all(found[1:] > found[:-1]):
+        return codes, found
     ascending = np.argsort(found)
     rank = np.empty(ascending.size, dtype=np.int64)
     rank[ascending] = np.arange(ascending.size)
@@ -182,13 +184,16 @@ def _dense_direct(codes: I64, space: int) -> tuple[I64, I64]:
     first = np.empty(min(space, codes.size), np.int64)
     out = np.empty(codes.size, np.int64)
     found = 0
+    before, at = np.int64(-1), np.int64(-1)  # no code is negative
     for i in range(codes.size):
-        at = number[codes[i]]
-        if at < 0:
-            at = found
-            number[codes[i]] = at
-            first[at] = i
-            found += 1
+        code = codes[i]
+        if code != before:
+            before, at = code, number[code]
+            if at < 0:
+                at = np.int64(found)
+                number[code] = at
+                first[at] = i
+                found += 1
         out[i] = at
     return out, first[:found].copy()
 
@@ -204,6 +209,9 @@ def _dense_hashed(codes: I64) -> tuple[I64, I64]:
     found = 0
     for i in range(codes.size):
         code = codes[i]
+        if i > 0 and code == codes[i - 1]:  # rows come mostly in the order of their times
+            out[i] = out[i - 1]
+            continue
         slot = _mixed(np.uint64(code)) & np.uint64(capacity - 1)
         while number[slot] >= 0 and keys[slot] != code:
             slot = (slot + np.uint64(1)) & np.uint64(capacity - 1)

@@ -43,10 +43,12 @@ def lift(spec: UnitSpec, times: I64, columns: Mapping[str, pa.Array], shards: in
     rows = times.size
     lo, hi = panes_of(times, spec.progressions)
     cell, ends = dense_values(hi)
-    codes, keys = encode([columns[name] for name in spec.keys], rows)
-    groups = len(keys[0]) if keys else 1
-    cell, first = dense(cell * groups + codes, ends.size * groups)
-    band = np.zeros(rows, dtype=np.int64)
+    keys: list[pa.Array] = []
+    if spec.keys:
+        codes, keys = encode([columns[name] for name in spec.keys], rows)
+        cell, first = dense(cell * len(keys[0]) + codes, ends.size * len(keys[0]))
+    else:
+        cell, first = dense(cell, ends.size)
     if spec.bands:
         band = bands_of(spec.bands, columns, rows)
         number, found = dense_values(band)
@@ -56,10 +58,10 @@ def lift(spec: UnitSpec, times: I64, columns: Mapping[str, pa.Array], shards: in
         synopsis.lift(cell, first.size, None if one.column is None else columns[one.column], times, ties)
         for one, synopsis in zip(spec.synopses, synopses_of(spec))
     ]
-    group = codes[first]
+    group = codes[first] if spec.keys else np.zeros(first.size, np.int64)
     return to_table(
         Cells(
-            lo[first], hi[first], band[first],
+            lo[first], hi[first], band[first] if spec.bands else np.zeros(first.size, np.int64),
             shard_of(keys, shards)[group],
             [key.take(pa.array(group)) for key in keys],
             [*states],

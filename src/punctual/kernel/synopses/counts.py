@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
-from punctual.kernel.arrays.state import I64, State, as_type, int64s, present, range_totals
+from punctual.kernel.arrays.state import I64, State, as_type, int64s, present, range_totals, rows_in
 
 
 class Count:
@@ -44,7 +43,7 @@ class Count:
             if argument is None:
                 raise InternalError("count needs an argument")
             cell, _ = present(cell, argument)
-        return {"n": pa.array(np.bincount(cell, minlength=cells))}
+        return {"n": pa.array(rows_in(cell, cells))}
 
     def combine(self, state: State, starts: I64, ends: I64) -> State:
         return {"n": range_totals(state["n"], starts, ends)}

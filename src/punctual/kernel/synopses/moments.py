@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.rangefold import compact
-from punctual.kernel.arrays.state import F64, I64, State, as_type, int64s, present, range_totals
+from punctual.kernel.arrays.state import F64, I64, State, as_type, int64s, present, range_totals, rows_in
 from punctual.kernel.compiled import compiled
 from punctual.kernel.synopses.limbs import (
     FRACTION,
@@ -62,7 +62,7 @@ class Moments:
         if argument is None:
             raise InternalError("moments need an argument")
         cell, argument = present(cell, argument)
-        state: State = {"n": pa.array(np.bincount(cell, minlength=cells))}
+        state: State = {"n": pa.array(rows_in(cell, cells))}
         if pa.types.is_integer(argument.type):
             values = argument.to_numpy().astype(np.float64)  # rounds beyond 2**53, which an Arrow cast refuses
         else:

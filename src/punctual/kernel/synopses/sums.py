@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.rangefold import compact
-from punctual.kernel.arrays.state import F64, I64, Bools, State, as_type, int64s, present, range_totals
+from punctual.kernel.arrays.state import F64, I64, Bools, State, as_type, int64s, present, range_totals, rows_in
 from punctual.kernel.compiled import compiled
 from punctual.kernel.synopses.limbs import (
     UNIT,
@@ -65,7 +65,7 @@ class Sum:
         if argument is None:
             raise InternalError("sum needs an argument")
         cell, argument = present(cell, argument)
-        state: State = {"n": pa.array(np.bincount(cell, minlength=cells))}
+        state: State = {"n": pa.array(rows_in(cell, cells))}
         if pa.types.is_floating(argument.type):
             cell, bits, specials = finite(cell, cells, doubles(argument))
             sums, extra = sum_doubles(cell, cells, bits), specials
