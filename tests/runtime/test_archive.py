@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from punctual.runtime.archive import archive_options, archive_path
+from punctual.runtime.archive import archive_options, archive_stem
 from punctual.runtime.java import Java
+from punctual.runtime.prepare import keep
 
 
 @pytest.fixture
@@ -21,21 +22,52 @@ def java(tmp_path: Path) -> Java:
 def test_options_name_an_archive_that_is_there(java: Java, tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert archive_options(java, environ) == ""
-    archive = archive_path(java, environ)
-    assert archive is not None
-    archive.write_text("")
+    archive = made(stem(java, environ))
+    assert archive_options(java, environ) == f"-Xshare:auto -XX:SharedArchiveFile={archive}"
+
+
+def test_an_archive_that_was_cut_short_is_none(java: Java, tmp_path: Path) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    archive = made(stem(java, environ))
+    archive.write_text("cla")
+    assert archive_options(java, environ) == ""
+    archive.with_name(f"{stem(java, environ).name}-many.jsa").write_text("classes")
+    assert archive_options(java, environ) == ""
+    assert made(stem(java, environ)) == archive  # made again, it takes the place of the one that was cut
     assert archive_options(java, environ).endswith(f"={archive}")
+
+
+def test_one_that_is_being_made_is_none(java: Java, tmp_path: Path) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    making(stem(java, environ))
+    assert archive_options(java, environ) == ""
 
 
 def test_another_java_has_another_archive(java: Java, tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    before = archive_path(java, environ)
-    assert archive_path(java, environ) == before
+    before = stem(java, environ)
+    assert stem(java, environ) == before
     (java.home / "bin" / "java").write_text("another java")
-    assert archive_path(java, environ) != before
-    assert archive_path(Java(java.home, 21), environ) is None
+    assert stem(java, environ) != before
+    assert archive_stem(Java(java.home, 21), environ) is None
 
 
 def test_without_a_cache_folder_there_is_none(java: Java, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert archive_options(java, {"XDG_CACHE_HOME": str(tmp_path / "file")}) == ""
+
+
+def stem(java: Java, environ: dict[str, str]) -> Path:
+    found = archive_stem(java, environ)
+    assert found is not None
+    return found
+
+
+def making(stem: Path) -> Path:
+    file = stem.with_name(f"{stem.name}.1.making")
+    file.write_text("classes")
+    return file
+
+
+def made(stem: Path) -> Path:
+    return keep(making(stem), stem)

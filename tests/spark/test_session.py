@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from punctual.errors import EnvironmentFault
 from punctual.runtime import session
+from punctual.runtime.java import find_java
 
 pytestmark = pytest.mark.spark
 
@@ -143,3 +144,13 @@ def test_the_jvm_ends_with_a_killed_driver(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("the JVM outlived its driver by a minute")
+
+
+def test_java_knows_the_options_that_it_gets() -> None:
+    """Spark tells Java to ignore unknown ones, so a misspelt option would do nothing and say nothing."""
+    java = find_java(os.environ)
+    command = [java.home / "bin" / "java", *session.LATE_C2.split(), "-XX:+PrintFlagsFinal", "-version"]
+    flags = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    given = [line.split() for line in flags if "Tier4" in line and "{command line}" in line]
+    assert {f"-XX:{name}={value}" for _type, name, _is, value, *_rest in given} == set(session.LATE_C2.split())
+    assert session.LATE_C2 in session.jvm_options(java)

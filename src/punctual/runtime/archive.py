@@ -5,6 +5,9 @@ twenty thousand classes. Java can map them from a file instead. The file belongs
 jars, so its name is a hash of both; it lies in the user's cache folder (180 MB) and is made by
 ``python -m punctual.runtime.prepare``. Without it, or when Java finds that it does not fit, everything works, slower.
 
+Java does not look whether the file is whole, and dies of one that was cut short (a full disk, a power cut). So its
+name ends with its size, and a file of another size is none.
+
 Only Java 17 can use one: Spark's launcher names a jar twice on the class path, and Java 21 then takes the path of the
 archive for another one.
 """
@@ -20,8 +23,8 @@ import pyspark
 from punctual.runtime.java import Java, cache_folder
 
 
-def archive_path(java: Java, environ: Mapping[str, str]) -> Path | None:
-    """Where the archive for this Java and this Spark lies or would lie; None where it could not be used."""
+def archive_stem(java: Java, environ: Mapping[str, str]) -> Path | None:
+    """The archive's path for this Java and this Spark up to its size; None where an archive could not be used."""
     if java.major != 17:
         return None
     jars = Path(pyspark.__path__[0]) / "jars"
@@ -31,10 +34,25 @@ def archive_path(java: Java, environ: Mapping[str, str]) -> Path | None:
         folder = cache_folder(environ)
     except OSError:
         return None
-    return folder / f"classes-{hashlib.sha256('/'.join(marks).encode()).hexdigest()[:16]}.jsa"
+    return folder / f"classes-{hashlib.sha256('/'.join(marks).encode()).hexdigest()[:16]}"
+
+
+def find_archive(stem: Path) -> Path | None:
+    """The archive that is there, whole."""
+    try:
+        found = sorted(stem.parent.glob(f"{stem.name}-*.jsa"))
+        return next((file for file in found if file == sized(stem, file.stat().st_size)), None)
+    except OSError:  # one that is being removed is as good as gone
+        return None
+
+
+def sized(stem: Path, size: int) -> Path:
+    """The name of an archive of so many bytes."""
+    return stem.with_name(f"{stem.name}-{size}.jsa")
 
 
 def archive_options(java: Java, environ: Mapping[str, str]) -> str:
     """Options that make the JVM use the archive; empty when there is none."""
-    archive = archive_path(java, environ)
-    return f"-Xshare:auto -XX:SharedArchiveFile={archive}" if archive is not None and archive.is_file() else ""
+    stem = archive_stem(java, environ)
+    archive = None if stem is None else find_archive(stem)
+    return "" if archive is None else f"-Xshare:auto -XX:SharedArchiveFile={archive}"

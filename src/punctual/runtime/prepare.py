@@ -1,7 +1,8 @@
 """Make the class archive of this machine once (``python -m punctual.runtime.prepare``); see ``runtime/archive.py``.
 
 A session starts, does a little of everything that a tick does, so that its classes are loaded, and writes them down
-when it ends. Files are written beside their place and renamed, so a start at the same time sees all or nothing.
+when it ends. The file is written beside its place, put on disk and renamed, so a start at the same time, or after a
+power cut, sees all or nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from punctual.own_names import REASON
 from punctual.ports.feeds.file_reader import FORMATS, FileReader
 from punctual.ports.feeds.listing import list_files
 from punctual.runtime import session
-from punctual.runtime.archive import archive_path
+from punctual.runtime.archive import archive_stem, find_archive, sized
 from punctual.runtime.java import find_java
 
 PATIENCE_S = 300.0
@@ -30,20 +31,30 @@ PATIENCE_S = 300.0
 
 def prepare() -> Path | None:
     """The archive's path, after making it if it is not there; None when this machine cannot make or use one."""
-    archive = archive_path(find_java(os.environ), os.environ)
-    if archive is None:
+    stem = archive_stem(find_java(os.environ), os.environ)
+    if stem is None:
         return None
-    if not archive.is_file():
-        making = archive.with_suffix(f".{os.getpid()}.making")
-        options = {session.JAVA_OPTIONS: f"-XX:ArchiveClassesAtExit={making}", "spark.driver.memory": "1g"}
+    if (there := find_archive(stem)) is not None:
+        return there
+    making = stem.with_name(f"{stem.name}.{os.getpid()}.making")
+    options = {session.JAVA_OPTIONS: f"-XX:ArchiveClassesAtExit={making}", "spark.driver.memory": "1g"}
+    try:
         spark = session.start("local[2]", "prepare", options)
         try:
             _exercise(spark)
         finally:
             session.stop(spark, patience_s=PATIENCE_S)
-        if making.is_file():
-            os.replace(making, archive)
-    return archive if archive.is_file() else None
+        return keep(making, stem) if making.is_file() else None
+    finally:
+        making.unlink(missing_ok=True)
+
+
+def keep(made: Path, stem: Path) -> Path:
+    """Give an archive that was made its name, once all of it is on disk."""
+    with open(made, "rb") as file:
+        os.fsync(file.fileno())
+        size = os.fstat(file.fileno()).st_size
+    return made.replace(sized(stem, size))
 
 
 def _exercise(spark: SparkSession) -> None:

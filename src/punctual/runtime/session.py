@@ -91,12 +91,19 @@ LONGEST_SOCKET_FOLDER = 60
 SILENCED = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark")
 """Python loggers that would print what an exception already says."""
 
-HOT_CODE = (
-    "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 "
-    "-XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"
-)
-"""When code is hot enough for C2: twenty times the JVM's defaults. A JVM without these options goes on without them."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LATE_C2 = "-XX:+IgnoreUnrecognizedVMOptions " + " ".join(
+    f"-XX:Tier4{threshold}={10 * usual}"
+    for threshold, usual in (
+        ("InvocationThreshold", 5_000),
+        ("MinInvocationThreshold", 600),
+        ("CompileThreshold", 15_000),
+        ("BackEdgeThreshold", 40_000),
+    )
+)
+"""C2 takes a method on after ten times as many calls as by default: at start it was a third of the JVM's CPU time, for
+code that runs no more once Spark is up. What every batch runs gets there within the first ones. A JVM without these
+options goes on without them."""
 SPARK_PREFIXES = ("SPARK_", "PYSPARK_")
 JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 
@@ -205,15 +212,13 @@ def driver_memory_mib() -> int:
 def jvm_options(java: Java) -> str:
     """Command line options of the driver's JVM.
 
-    On two cores the serial collector does the same work in half the memory. The C2 compiler waits for code that is
-    really hot: by default a third of the JVM's CPU time before the first answer, and half of it in the first minute of
-    a plain program, is spent on code that runs a few thousand times. C1 alone would start as fast, and then need twice
-    the CPU time for each batch whose rows Spark projects.
+    On two cores the serial collector does the same work in half the memory; the C1 compiler alone would start in two
+    thirds of the CPU time, and then need twice as much for every batch. So C2 compiles too, but later.
     """
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     collector = "-XX:+UseSerialGC" if cores() <= 2 else "-XX:+UseParallelGC"
     archive = archive_options(java, os.environ)
-    return f"-Dlog4j2.configurationFile={log4j} -Duser.timezone=UTC {collector} {HOT_CODE} {archive}".rstrip()
+    return f"-Dlog4j2.configurationFile={log4j} -Duser.timezone=UTC {collector} {LATE_C2} {archive}".rstrip()
 
 
 def scrubbed(environ: Mapping[str, str], java: Java) -> dict[str, str]:
