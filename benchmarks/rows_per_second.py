@@ -1,8 +1,9 @@
 """Rows per second on the machine's cores, sustained: Punctual against its peers over the same files.
 
 Each contender is a process of its own that takes files in their order, one as one step or ten as one, answers every
-window whose end was passed, and keeps what open windows need. The clock starts after a few files. All answers are compared with those
-recomputed from the rows. What each does is written at the top of its module in ``benchmarks/contenders/sustained``.
+window whose end was passed, and keeps what open windows need. The clock starts after a few files. All answers are
+compared with those recomputed from the rows. What each does is written at the top of its module in
+``benchmarks/contenders/sustained``.
 
 Polars and Flink are no dependencies of this project. They are measured when the environment variable PUNCTUAL_PEERS
 names a Python that has them (``pip install polars psutil apache-flink``), and left out when it does not.

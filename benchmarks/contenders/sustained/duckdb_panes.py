@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import duckdb
 
-from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, given_task, report, some_by_some
 
 COLUMNS = "{ts: 'TIMESTAMP', k: 'VARCHAR', v: 'DOUBLE', n: 'INTEGER'}"
 SOURCES = {

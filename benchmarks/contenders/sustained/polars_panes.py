@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, given_task, report, some_by_some
 
 TEXT = {"ts": pl.String, "k": pl.String, "v": pl.Float64, "n": pl.Int32}
 SECOND = 1_000_000

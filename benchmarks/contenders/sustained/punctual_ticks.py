@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.contenders.sustained.task import Answer, Task, some_by_some, given_task, report
+from benchmarks.contenders.sustained.task import Answer, Task, given_task, report, some_by_some
 from punctual.engine.engine import Engine
 from punctual.ports.sinks.memory import MemorySink
 
