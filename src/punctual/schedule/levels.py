@@ -6,8 +6,9 @@ crash is answered as it was decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,16 +74,18 @@ def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision])
         if not any((query, group.batch) in known for query in group.cohort.queries):
             found.append(group)
             continue
-        for number, part in group.cut(lambda query: _settings(known.get((query, group.batch), ()), group, settings)):
+        for number, part in group.cut(partial(_settings, known, settings, group)):
             found.append(part if number < 0 else replace(part, setting=settings[number]))
     return tuple(found)
 
 
-def _settings(decisions: Sequence[Decision], group: FiringGroup, settings: Sequence[float]) -> I64:
+def _settings(
+    known: Mapping[tuple[str, int], Sequence[Decision]], settings: Sequence[float], group: FiringGroup, query: str
+) -> I64:
     """For each instant of a group the number of the setting that was decided first for a query of it, -1 where none."""
     at = group.due.instants
     found = np.full(at.size, -1, np.int64)
-    for one in reversed(decisions):
+    for one in reversed(known.get((query, group.batch), ())):
         found[(at >= one.first) & (at <= one.last)] = settings.index(one.setting)
     return found
 
