@@ -72,7 +72,7 @@ class _Order:
 
     blocks: I64
     counts: I64
-    answers: pa.Array | None
+    answers: I64 | None
 
     @staticmethod
     def of(groups: Sequence[JobGroup], shapes: I64) -> _Order:
@@ -88,7 +88,7 @@ class _Order:
             return _Order(blocks, counts, None)
         ends = np.cumsum(counts)
         answers, _offsets = walk((ends - counts)[blocks], ends[blocks])
-        return _Order(blocks, counts[blocks], pa.array(answers))
+        return _Order(blocks, counts[blocks], answers)
 
 
 def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Micros) -> Iterator[Group]:
@@ -103,16 +103,14 @@ def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Mi
     answered, results = [answered[n] for n in chosen], [results[n] for n in chosen]
     groups = [group for one in answered for group in one.groups]
     order = _Order.of(groups, np.repeat(np.arange(len(blocks)), blocks))
-    fields = _fields(groups, results, now)
-    if order.answers is not None:
-        fields = fields.take(order.answers)
+    fields = _fields(groups, results, order, now)
     queries = np.concatenate([group.asked.queries for group in groups])[order.blocks].tolist()
     columns = np.concatenate([group.asked.columns for group in groups])[order.blocks].tolist()
     done = block = answer = 0
     for several, count in zip(by_shape.values(), blocks):
         own = results[done : done + len(several)]
         size = sum(len(result.rows) for result in own)
-        rows = None if order.answers is None else pc.subtract(order.answers.slice(answer, size), answer)
+        rows = None if order.answers is None else pa.array(order.answers[answer : answer + size] - answer)
         table = fields.slice(answer, size).add_column(
             ROWS_PLACE, "rows", _ordered([positional(one.rows) for one in own], rows)
         )
@@ -143,30 +141,33 @@ def _compact(table: pa.Table, first: int) -> pa.Table:
     return pa.concat_tables(part for part in parts if part.num_rows).combine_chunks()
 
 
-def _fields(groups: Sequence[JobGroup], results: Sequence[Result], now: Micros) -> pa.Table:
-    """The fields of all answers except their rows, in the order of the results."""
+def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order, now: Micros) -> pa.Table:
+    """The fields of all answers except their rows, block after block."""
     members = [len(group) for group in groups]
     answers = np.array([group.size for group in groups], np.int64)
-    owner = np.repeat(np.arange(sum(members)), np.repeat([group.due.instants.size for group in groups], members))
-    at = _tiled([group.due.instants for group in groups], members)
+    told = np.arange(answers.sum()) if order.answers is None else order.answers
+    owner = np.repeat(order.blocks, order.counts)
+    at = _tiled([group.due.instants for group in groups], members)[told]
     since = at - np.concatenate([group.asked.readers.ranges for group in groups])[owner]
     covered = since >= np.concatenate([group.asked.covered_from for group in groups])[owner]
+    group_of = np.repeat(np.arange(answers.size), answers)[told]
     sizes = np.array([len(result.rows) for result in results], np.int64)
     errors = zip((result.error for result in results), sizes.tolist())
-    told_by = pa.array(np.repeat(np.arange(sizes.size), sizes))
+    error = pa.concat_arrays([pa.nulls(n, pa.string()) if one is None else one for one, n in errors])
+    told_by = np.repeat(np.arange(sizes.size), sizes)[told]
     late = [np.zeros(group.size, np.int64) if group.late is None else group.late.ravel() for group in groups]
     columns: Mapping[str, pa.Array] = {
-        "number": pa.array(np.repeat(np.array([group.number for group in groups], np.int32), answers)),
+        "number": pa.array(np.array([group.number for group in groups], np.int32)[group_of]),
         "at": pa.array(at),
         "from": pa.array(since),
-        "basis": pa.array([result.basis for result in results]).take(told_by),
-        "quality": pa.array(_each([result.quality for result in results], sizes)),
-        "kept": pa.array(_each([result.kept for result in results], sizes)),
-        "complete": pa.array(covered & ~_lacking(results, sizes)),
-        "error": pa.concat_arrays([pa.nulls(n, pa.string()) if one is None else one for one, n in errors]),
-        **_times(groups, members, owner, now),
-        "execution": _executions(groups, members, answers),
-        "late_rows": pa.array(np.concatenate(late)),
+        "basis": pa.array([result.basis for result in results]).take(pa.array(told_by)),
+        "quality": pa.array(_each([result.quality for result in results], sizes)[told]),
+        "kept": pa.array(_each([result.kept for result in results], sizes)[told]),
+        "complete": pa.array(covered & ~_lacking(results, sizes)[told]),
+        "error": error if order.answers is None else error.take(pa.array(told)),
+        **_times(groups, members, told, owner, now),
+        "execution": _executions(groups, members, told, group_of),
+        "late_rows": pa.array(np.concatenate(late)[told]),
     }
     return pa.table(columns)
 
@@ -176,12 +177,12 @@ def _tiled(columns: Sequence[I64], members: Sequence[int]) -> I64:
     return np.concatenate([np.tile(column, count) for column, count in zip(columns, members)])
 
 
-def _executions(groups: Sequence[JobGroup], members: Sequence[int], answers: I64) -> pa.Array:
+def _executions(groups: Sequence[JobGroup], members: Sequence[int], told: I64, group_of: I64) -> pa.Array:
     """Names of the executions that answer: streams, run and number."""
     labels = [f"{group.asked.execution}{run.label}#" for group in groups for run in group.due.runs]
     first_label = np.cumsum([0] + [len(group.due.runs) for group in groups])[:-1]
-    ran = _tiled([group.due.ran for group in groups], members) + np.repeat(first_label, answers)
-    number = pa.array(_tiled([group.due.number for group in groups], members)).cast(pa.string())
+    ran = _tiled([group.due.ran for group in groups], members)[told] + first_label[group_of]
+    number = pa.array(_tiled([group.due.number for group in groups], members)[told]).cast(pa.string())
     return pc.binary_join_element_wise(pa.array(labels).take(pa.array(ran)), number, "")
 
 
@@ -196,15 +197,17 @@ def _lacking(results: Sequence[Result], sizes: I64) -> Bools:
     return np.concatenate([np.broadcast_to(one, count) for one, count in zip(lacking, sizes.tolist())])
 
 
-def _times(groups: Sequence[JobGroup], members: Sequence[int], owner: I64, now: Micros) -> dict[str, pa.Array]:
+def _times(
+    groups: Sequence[JobGroup], members: Sequence[int], told: I64, owner: I64, now: Micros
+) -> dict[str, pa.Array]:
     """When instants were released and answered, and whether that was in time; null where the wall clock says
     nothing."""
     if all(group.released is None for group in groups):
         never = pa.nulls(owner.size, pa.int64())
         return {"released": never, "deadline": never, "answered": never, "on_time": pa.nulls(owner.size, pa.bool_())}
-    never = np.repeat([group.released is None for group in groups], [group.size for group in groups])
+    never = np.repeat([group.released is None for group in groups], [group.size for group in groups])[told]
     times = [np.zeros_like(one.due.instants) if one.released is None else one.released for one in groups]
-    released = pa.array(_tiled(times, members), pa.int64(), mask=never)
+    released = pa.array(_tiled(times, members)[told], pa.int64(), mask=never)
     answered = pc.if_else(pc.is_valid(released), pa.scalar(now, pa.int64()), pa.scalar(None, pa.int64()))
     allowed = pa.concat_arrays([group.asked.deadlines for group in groups])
     deadline = pc.add(allowed.take(pa.array(owner)), released)
