@@ -56,6 +56,12 @@ class Holders:
         self._elapsed = elapsed
         self._keys = {running.unit_key(index): index for index in range(len(running.specs))}
         self._unit_of = {reader.query.name: reader.unit for reader in running.plan.readers}
+        units = running.plan.units
+        self._longest = [max(length for length, _step in unit.windows) for unit in units]
+        self._units_of = {
+            stream: [index for index, unit in enumerate(units) if stream in (name.lower() for name in unit.streams)]
+            for stream in running.late
+        }
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
         self._remote: dict[int, RemotePanes] = {}
@@ -180,28 +186,24 @@ class Holders:
         for queries, start in open_from:
             for place in {self._unit_of[query] for query in queries if query in self._unit_of}:
                 opened[place] = min(opened.get(place, start), start)
-        for index, unit in enumerate(self.running.plan.units):
-            before = self._horizon(unit, joint(progress, unit.streams))
-            before = min(before, opened.get(index, before))
+        horizons = self._horizons(progress)
+        for index, horizon in enumerate(horizons):
+            before = min(horizon, opened.get(index, horizon))
             if index in self._remote:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
         for stream, late in self._late.items():
-            units = [unit for unit in self.running.plan.units if stream in (s.lower() for s in unit.streams)]
-            late.drop(min(self._horizon(unit, joint(progress, unit.streams)) for unit in units))
+            late.drop(min(horizons[index] for index in self._units_of[stream]))
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""
-        units = self.running.plan.units
-        return min((self._horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
+        return min(self._horizons(progress), default=BEGINNING)
 
-    @staticmethod
-    def _horizon(unit: Unit, progress: Progress) -> Micros:
-        """A unit keeps what lies after this."""
-        if progress.through == BEGINNING:
-            return BEGINNING
-        return progress.through - max(length for length, _step in unit.windows)
+    def _horizons(self, progress: Mapping[str, Progress]) -> list[Micros]:
+        """Each unit keeps what lies after this."""
+        reached = [joint(progress, unit.streams).through for unit in self.running.plan.units]
+        return [BEGINNING if at == BEGINNING else at - length for at, length in zip(reached, self._longest)]
 
     def export(self, batch: int) -> list[Produced]:
         """All live cells by key, for a compacted base; those in shards are merged there, by one job."""
