@@ -148,8 +148,8 @@ class _World:
 
     def decide(self) -> None:
         """A setting for a stretch of a query's instants; the first one that was decided stands."""
-        query = self.chance.choice(sorted(self.contracts)).item()
-        first = int(self.chance.integers(0, self.through + 1))
+        query = self.chance.choice(sorted(self.contracts)[:3]).item()
+        first = max(0, self.through - int(self.chance.integers(0, 9)))
         one = Decision(self.batch, query, first, first + int(self.chance.integers(0, 9)), float(len(self.decisions)))
         self.decisions.append(one)
         self.firings = replace(self.firings, groups=with_decisions(self.firings.groups, self.decisions))
