@@ -70,7 +70,7 @@ def _timed(clocks: Clocks, name: str, function: Callable[..., Any]) -> Callable[
             clocks.seconds[name] = clocks.seconds.get(name, 0.0) + time.thread_time() - began
             if name == "kernel":
                 clocks.passes += 1
-                clocks.queries += len(arguments[1])
+                clocks.queries += sum(len(group) for group in arguments[1])
 
     return call
 

@@ -16,13 +16,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from benchmarks.engines import WarmBackend, prepared
 from punctual.clock import Micros
@@ -31,7 +29,7 @@ from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
-from punctual.kinds.job import Job
+from punctual.kinds.job_group import JobGroup
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.ports.sinks.memory import MemorySink
 from punctual.share.cadence.class_plan import ClassPlan
@@ -61,7 +59,7 @@ class Metered:
         self.cpu = 0.0
         self._memory = memory
 
-    def answer(self, jobs: Sequence[Job]) -> Any:
+    def answer(self, jobs: Sequence[JobGroup]) -> Any:
         began = process_time()
         answered = self._memory.answer(jobs)
         self.cpu = process_time() - began
@@ -80,7 +78,7 @@ class StandsIn:
         """Watch no more, and let the engine go."""
         del self._answering.answer, self._answering, self._answer
 
-    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
         return self._answer(jobs, memory, timing)
 
 
@@ -92,7 +90,7 @@ class Watched(StandsIn):
         self.calls: list[Execution] = []
         self._one_by_one = one_by_one
 
-    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in _executions(jobs) if self._one_by_one else [jobs]:
@@ -103,8 +101,8 @@ class Watched(StandsIn):
             self.calls.append(
                 Execution(
                     max(int(one.due.instants[-1]) for one in some),
-                    tuple(one.reader.query.name for one in some),
-                    sum(one.due.instants.size for one in some),
+                    tuple(name for one in some for name in one.asked.queries.tolist()),
+                    sum(one.size for one in some),
                     _merges(memory) - merges,
                     cpu,
                     metered.cpu,
@@ -120,19 +118,13 @@ def _merges(memory: Holders) -> int:
     return sum(panes.merges for panes in memory._panes.values())
 
 
-def only(job: Job, which: NDArray[np.bool_]) -> Job:
-    """The same job for some of its instants."""
-    some = {name: None if (one := getattr(job, name)) is None else one[which] for name in ("released", "late")}
-    return replace(job, due=job.due.only(which), **some)
-
-
-def _executions(jobs: list[Job]) -> Iterator[list[Job]]:
+def _executions(jobs: list[JobGroup]) -> Iterator[list[JobGroup]]:
     """The queries that one run answers at one instant, by instant."""
-    found: dict[tuple[Micros, str], list[Job]] = {}
+    found: dict[tuple[Micros, str], list[JobGroup]] = {}
     for one in jobs:
         due = one.due
         for at, ran in zip(due.instants.tolist(), due.ran.tolist()):
-            found.setdefault((at, due.runs[ran].label), []).append(only(one, due.instants == at))
+            found.setdefault((at, due.runs[ran].label), []).append(one.only(due.instants == at))
     for which in sorted(found):
         yield found[which]
 

@@ -23,14 +23,14 @@ from typing import Literal
 import pyarrow as pa
 from tests.inprocess.backend import InProcess
 
-from benchmarks.executions import Execution, Metered, StandsIn, only
+from benchmarks.executions import Execution, Metered, StandsIn
 from punctual.clock import Micros
 from punctual.engine.answers.answering import AnsweredPass
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
-from punctual.kinds.job import Job
+from punctual.kinds.job_group import JobGroup
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.ports.sinks.memory import MemorySink
 from punctual.runtime.backend import Backend
@@ -85,7 +85,7 @@ class _Watched(StandsIn):
         self._ran = ran
         self._cut = cut
 
-    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in cut_into(jobs, self._cut if self.measuring else "not at all"):
@@ -94,10 +94,11 @@ class _Watched(StandsIn):
             cpu = process_time() - began
             assert not answered.failed, answered.failed
             if self.measuring:
-                queries = tuple(one.reader.query.name for one in some)
+                queries = tuple(name for one in some for name in one.asked.queries.tolist())
                 last = max(int(one.due.instants[-1]) for one in some)
-                answers = sum(one.due.instants.size for one in some)
-                ranks = max((one.reader.walk.steps for one in some if one.reader.walk), default=0)
+                answers = sum(one.size for one in some)
+                readers = [each.reader for one in some for each in one.asked.asked]
+                ranks = max((reader.walk.steps for reader in readers if reader.walk), default=0)
                 self._ran.calls.append(Execution(last, queries, answers, ranks, cpu, metered.cpu))
             for block in answered.blocks:
                 tables.setdefault(block.query, []).append(block.table)
@@ -105,17 +106,17 @@ class _Watched(StandsIn):
         return AnsweredPass(Answers.of(blocks))
 
 
-def cut_into(jobs: list[Job], cut: Cut) -> Iterator[list[Job]]:
+def cut_into(jobs: list[JobGroup], cut: Cut) -> Iterator[list[JobGroup]]:
     """A pass in calls, in the order of time."""
     if cut == "not at all":
         yield from [jobs] if jobs else []
         return
-    found: dict[tuple[Micros, str], list[Job]] = {}
+    found: dict[tuple[Micros, str], list[JobGroup]] = {}
     for one in jobs:
         due = one.due
         for at, ran in zip(due.instants.tolist(), due.ran.tolist()):
             which = at, due.runs[ran].label if cut == "one by one" else ""
-            found.setdefault(which, []).append(only(one, due.instants == at))
+            found.setdefault(which, []).append(one.only(due.instants == at))
     for which in sorted(found):
         yield found[which]
 

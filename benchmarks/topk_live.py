@@ -21,7 +21,7 @@ from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
-from punctual.kinds.job import Job
+from punctual.kinds.job_group import JobGroup
 from punctual.runtime.backend import Backend
 
 
@@ -34,12 +34,13 @@ class _Spending(StandsIn):
         self._clock = clock
         self._factor = factor
 
-    def __call__(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
         began = process_time()
         found = self._answer(jobs, memory, timing)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)
         for one in jobs:
-            self.ends.setdefault(one.reader.query.name, []).extend([self._clock.at] * one.due.instants.size)
+            for name in one.asked.queries.tolist():
+                self.ends.setdefault(name, []).extend([self._clock.at] * one.due.instants.size)
         return found
 
 

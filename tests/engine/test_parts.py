@@ -41,13 +41,13 @@ def test_late_rows_of_a_window(batches: list[list[int]], dropped: int) -> None:
         late.add(lift(rows_only([(20, 5)]), np.array(times, np.int64), {}, 2))
     instants = np.arange(-50, 75, 5)
     rows = [t for times in batches for t in times]
-    found = late.counts.count(instants, 20)
+    found = late.counts.count(instants, np.array([20]))
     expected = [sum(at - 20 < t <= at for t in rows) for at in instants.tolist()]
-    assert (found is None and not rows) or (found is not None and found.tolist() == expected)
+    assert (found is None and not rows) or (found is not None and found.tolist() == [expected])
     late.drop(dropped)
-    after = late.counts.count(instants[instants - 20 >= dropped + 5], 20)
+    after = late.counts.count(instants[instants - 20 >= dropped + 5], np.array([20]))
     if after is not None:
-        assert after.tolist() == [e for at, e in zip(instants.tolist(), expected) if at - 20 >= dropped + 5]
+        assert after.tolist() == [[e for at, e in zip(instants.tolist(), expected) if at - 20 >= dropped + 5]]
 
 
 def test_completeness_is_a_microsecond_behind_the_watermark_and_never_goes_back() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from punctual.kernel.synopses.limbs import carried, rounded, sum_doubles
+from punctual.kernel.synopses.limbs import UNIT, Loose, carried, means, rounded, sum_doubles
 from punctual.kernel.synopses.moments import Moments
 from punctual.kernel.synopses.sums import Sum
 from tests.kernel.synopses import answer, lift, whole
@@ -52,6 +52,22 @@ def test_sum_of_doubles_is_the_nearest_to_the_exact_one(values: list[float]) -> 
 )
 def test_an_average_is_rounded_once(values: list[float], expected: float) -> None:
     assert answer(Sum(), "avg", pa.array(values)) == expected == oracle.mean(values)
+
+
+SMALL_BITS = st.integers(0, 60)
+NUMBERS = st.integers(1, 2**200) | st.builds(lambda a, b: ((2**53 + 1) << a) + b, SMALL_BITS, st.integers(-1, 1))
+DIVISORS = st.integers(1, 2**47 - 1) | st.sampled_from([1, 2, 3, 2**31 - 1, 2**31, 2**31 + 1, 2**46 + 1, 2**47 - 1])
+
+
+@settings(some, max_examples=2_000)
+@given(NUMBERS, DIVISORS, st.booleans(), st.booleans(), st.sampled_from([0, 1, 20, UNIT - 1, UNIT, UNIT + 20]))
+def test_a_mean_is_the_nearest_double_whatever_divides(
+    number: int, divisor: int, times: bool, negative: bool, low: int
+) -> None:
+    exact = (-number if negative else number) * (divisor if times else 1)
+    digits = [(exact >> (32 * k)) & 0xFFFFFFFF for k in range(9)]
+    found = means(carried(Loose(low, np.array([[*digits, exact >> (32 * 9)]]))), np.array([divisor]))
+    assert found.tolist() == [float(Fraction(exact, divisor) * Fraction(2) ** (32 * (low - UNIT)))]
 
 
 def test_averages_and_variances_of_many_rows_are_rounded_once() -> None:

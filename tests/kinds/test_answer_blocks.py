@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.kernel.panes.panes import Answered
-from punctual.kinds.job import AnsweredJobs, Job
+from punctual.kinds.asked import AskedTogether, asked
+from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.program import compile_program, share
 from punctual.plan.shared import Reader
 from punctual.runtime.backend import QueryTypes
@@ -28,15 +29,16 @@ def reader(name: str) -> Reader:
     return next(one for one in plan.readers if one.query.name == name)
 
 
-def job(name: str, released: list[int] | None, number: int = 0) -> Job:
+def job(name: str, released: list[int] | None, number: int = 0, place: int = 0) -> JobGroup:
     due = DueInstants(INSTANTS, np.zeros(3, np.int64), INSTANTS // 10, (Run("10us", 10),))
     moments = None if released is None else np.array(released)
-    return Job(reader(name), TYPES, due, covered_from=5, after=0, number=number, released=moments)
+    one = AskedTogether((asked(reader(name), TYPES, None),), np.array([place]), np.array([0]), np.array([5]))
+    return JobGroup(one, due, number, moments)
 
 
-def blocks(*jobs: Job) -> list[list[dict[str, object]]]:
+def blocks(*jobs: JobGroup) -> list[list[dict[str, object]]]:
     counted = [Answered(np.arange(n := one.due.instants.size), [], [pa.array(range(n))], [None]) for one in jobs]
-    answered = [AnsweredJobs([place], [one], given) for place, (one, given) in enumerate(zip(jobs, counted))]
+    answered = [AnsweredJobs([one], given) for one, given in zip(jobs, counted)]
     made = answer_blocks(answered, lambda questions: [], lambda: 107)
     return [block.table.to_pylist() for block in made]
 

@@ -6,9 +6,11 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 
 from punctual.clock import SECOND, Micros
 from punctual.schedule.arrivals import AtOnce
+from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract, Reach
 from punctual.schedule.due import BEGINNING, Timetable
 from punctual.schedule.events import (
@@ -140,10 +142,11 @@ class World:
 
     def _answer(self, asked: Pass) -> Event:
         for group in asked.groups:
-            self.answered += [(group.query, at, group.number) for at in group.due.instants.tolist()]
+            asked_for = product(group.cohort.queries, group.due.instants.tolist())
+            self.answered += [(query, at, group.number) for query, at in asked_for]
         return PassAnswered(self._moment(), self.chance.randrange(1, 900_000))
 
 
 def world(rules: Rules, contracts: list[Contract], batches: list[Micros], seed: int) -> World:
-    state = State(rules, {one.query: one for one in contracts}, {"s": 0}, {"s": Reach()}, {"s": BEGINNING})
+    state = State(rules, Contracts(contracts), {"s": 0}, {"s": Reach()}, {"s": BEGINNING})
     return World(state, batches, random.Random(seed))

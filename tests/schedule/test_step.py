@@ -9,6 +9,7 @@ import pytest
 
 from punctual.clock import SECOND, Micros
 from punctual.schedule.arrivals import AtOnce
+from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract, Reach
 from punctual.schedule.due import BEGINNING, Timetable
 from punctual.schedule.events import (
@@ -50,8 +51,7 @@ class Script:
     """Sends events and keeps what was commanded since the last one, timers and droppings aside."""
 
     def __init__(self, rules: Rules, *contracts: Contract) -> None:
-        known = {one.query: one for one in contracts}
-        self.state = State(rules, known, {"s": 0}, {"s": Reach()}, {"s": BEGINNING})
+        self.state = State(rules, Contracts(contracts), {"s": 0}, {"s": Reach()}, {"s": BEGINNING})
         self.at: Micros = 0
 
     def __call__(self, event: Event) -> list[Command]:
@@ -78,7 +78,8 @@ def instants(command: Command) -> dict[str, list[int]]:
     assert isinstance(command, Answer)
     found: dict[str, list[int]] = {}
     for group in command.current_pass.groups:
-        found.setdefault(group.query, []).extend((group.due.instants // SECOND).tolist())
+        for query in group.cohort.queries:
+            found.setdefault(query, []).extend((group.due.instants // SECOND).tolist())
     return found
 
 
@@ -217,7 +218,7 @@ def test_what_is_dropped_is_no_longer_answered() -> None:
     script(ReadAsked(script.now()))
     script(BatchRead(script.now(), 0, 0))
     script.committed(0, 2)
-    left = {"a": replace(script.state.contracts["a"], meaning="another"), "b": script.state.contracts["b"]}
+    left = Contracts([replace(script.state.contracts["a"], meaning="another"), script.state.contracts["b"]])
     assert script(ProgramChanged(script.now(), left, {"s": 0})) == []
     (answer,) = script.applied(0)
     assert list(instants(answer)) == ["b"]  # another query of the same name answers what comes after

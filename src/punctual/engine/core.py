@@ -15,6 +15,7 @@ from punctual.engine.answers.answering import AnsweredPass, Answering
 from punctual.engine.answers.delivery import Delivery
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
+from punctual.engine.answers.pass_jobs import PassJobs
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.failing_clause import reason_to_stop
 from punctual.engine.batch.ingest import BatchResult, Ingest, Snapshot
@@ -25,7 +26,6 @@ from punctual.engine.journal import Journal
 from punctual.engine.program.programs import Change, Programs
 from punctual.engine.program.running_program import RunningProgram
 from punctual.engine.program.tables import Tables
-from punctual.kinds.job import Job
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
@@ -35,7 +35,7 @@ from punctual.runtime.backend import Backend
 from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
-from punctual.schedule.firings import FiringGroup, Release
+from punctual.schedule.firings import FiringGroup, OpenFrom, Release
 from punctual.schedule.releases import due_instants
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
@@ -88,6 +88,7 @@ class Core:
         self.journal = Journal(store.journal)
         tables = Tables(backend.table, report)
         self.programs = Programs(store, self.journal, tables, options, report)
+        self._jobs = PassJobs(self.programs)
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
         self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
@@ -149,7 +150,7 @@ class Core:
         """
         queries = self.programs.running.catalog.queries.values()
         closed, answered = self.delivery.open([query.name for query in queries], in_order(queries))
-        contracts = self.programs.contracts.values()
+        cohorts = self.programs.contracts.cohorts
         base = self.store.base()
         released: dict[str, Micros] = {}
         releases: list[Release] = []
@@ -159,11 +160,11 @@ class Core:
                 self.held.load(manifest, progress, self.programs.state.units)
             else:
                 self._unapplied[manifest.batch] = (manifest, progress)
-                dues = due_instants(contracts, self.reaches(progress), released)
+                dues = due_instants(cohorts, self.reaches(progress), released)
                 arrivals = self._at_once(released, progress, self._started)
                 releases.append(Release(manifest.batch, tuple(dues), arrivals, answered=answered))
             released = {name: p.through for name, p in progress.items()}
-        self.held.drop({})()
+        self.held.drop(())()
         return State(
             rules,
             self.programs.contracts,
@@ -293,24 +294,10 @@ class Core:
 
     def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held."""
-        running, state, readers = self.programs.running, self.programs.state, self.programs.readers
-        jobs = [
-            Job(
-                readers[group.query],
-                running.types[group.query],
-                group.due,
-                state.queries[group.query].covered_from,
-                state.queries[group.query].after,
-                group.number,
-                group.released,
-                group.late,
-                group.setting,
-            )
-            for group in _by_query(groups)
-        ]
+        running, jobs = self.programs.running, self._jobs.of(groups)
         return lambda: self._answering.answer(jobs, self.held.holders, running.timing)
 
-    def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
+    def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
         work = self.held.drop(open_from)
 
@@ -354,11 +341,3 @@ class Core:
         """Leave a state that resumes."""
         self.delivery.close()
         self.store.close()
-
-
-def _by_query(groups: Sequence[FiringGroup]) -> list[FiringGroup]:
-    """Groups of one query as one, unless their settings or numbers differ: an answer may depend on the one before."""
-    found: dict[tuple[str, int, float | None], list[FiringGroup]] = {}
-    for group in groups:
-        found.setdefault((group.query, group.number, group.setting), []).append(group)
-    return [several[0] if len(several) == 1 else FiringGroup.joined(several) for several in found.values()]

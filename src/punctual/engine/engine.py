@@ -346,12 +346,11 @@ class Engine(Lifecycle):
         """
         self._raise_problem()
         loop = self._opened()
-        firings = loop.state.firings
         return {
             **read_status(loop.core.store.directory),
             "running": self._runs,
             "lag_seconds": loop.lag_us / SECOND,
-            "open_answers": firings.instants + sum(due.most for one in firings.releases for _c, due in one.dues),
+            "open_answers": loop.state.firings.most,
             "waiting": {name: asdict(backlog) for name, backlog in loop.core.ingest.waiting.items()},
         }
 

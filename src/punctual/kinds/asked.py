@@ -1,23 +1,28 @@
 """What a query asks of the cells, pass after pass, and which queries are answered as one.
 
 It follows from the query and its types, so it is worked out once and not for every answer. Queries that ask the same
-have the very same objects, which is how the kernel sees at once that they do.
+have the very same objects, and those that are answered as one are arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.kernel.panes import spec as kernel
-from punctual.kinds.job import Job
+from punctual.kernel.panes.answers import call_shape
 from punctual.kinds.kind import Kind
 from punctual.kinds.registry import kind_of
 from punctual.plan.shared import Conditions, Reader
 from punctual.runtime.backend import QueryTypes
 
+I64 = NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)
 
 
@@ -26,7 +31,7 @@ class Asked:
     """What does not change from one job of a query to the next.
 
     ``family`` numbers what queries that are answered as one have in common; None: this one is answered by itself.
-    ``names`` are those of the columns, ``execution`` is how names of its executions begin.
+    ``columns`` numbers the names of its columns, ``execution`` is how names of its executions begin.
     """
 
     reader: Reader
@@ -36,48 +41,118 @@ class Asked:
     where: kernel.Selection
     calls: tuple[kernel.Call, ...]
     range_us: Micros
-    names: tuple[str, ...]
+    columns: int
     execution: str
 
 
-def asked(job: Job) -> Asked:
-    """What a job asks; the same object for all jobs of a query."""
-    which = id(job.reader.query), job.setting  # plans come and go, and what was known for an older one makes room
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedTogether:
+    """What queries of one unit that are answered as one ask, as arrays with an entry for each.
+
+    ``places`` are those of the queries in the program; ``columns`` numbers the names of their columns (``names_of``);
+    answers are complete where the window begins at ``covered_from`` or later; ``deadlines`` are null where there are
+    none. ``readers`` are what the kernel is asked, but for the instants.
+    """
+
+    asked: tuple[Asked, ...]
+    places: I64
+    after: I64
+    covered_from: I64
+    queries: NDArray[np.object_] = field(init=False)
+    columns: I64 = field(init=False)
+    deadlines: pa.Array = field(init=False)
+    readers: kernel.Readers = field(init=False)
+
+    def __post_init__(self) -> None:
+        asked = self.asked
+        queries = np.array([one.reader.query.name for one in asked], np.object_)
+        wheres, where = _numbered([one.where for one in asked])
+        calls, call = _numbered([one.calls for one in asked])
+        ranges = np.array([one.range_us for one in asked], np.int64)
+        readers = kernel.Readers(wheres, where, ranges, calls, call, np.zeros(0, np.int64))
+        object.__setattr__(self, "queries", queries)
+        object.__setattr__(self, "columns", np.array([one.columns for one in asked], np.int64))
+        object.__setattr__(self, "deadlines", pa.array([one.reader.query.deadline_us for one in asked], pa.int64()))
+        object.__setattr__(self, "readers", readers)
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def family(self) -> int | None:
+        return self.asked[0].family
+
+    @property
+    def unit(self) -> int:
+        """The unit that they read."""
+        return self.asked[0].reader.unit
+
+    @property
+    def execution(self) -> str:
+        """How names of their executions begin."""
+        return self.asked[0].execution
+
+    def only(self, members: Sequence[int]) -> AskedTogether:
+        """Some of them."""
+        some = np.array(members, np.int64)
+        chosen = tuple(self.asked[n] for n in members)
+        return AskedTogether(chosen, self.places[some], self.after[some], self.covered_from[some])
+
+
+def names_of(columns: int) -> tuple[str, ...]:
+    """Names of columns by their number."""
+    return _NAMES[columns]
+
+
+def asked(reader: Reader, types: QueryTypes, setting: float | None) -> Asked:
+    """What a query asks; the same object as long as its reader and types are the same."""
+    which = id(reader.query), setting  # plans come and go, and what was known for an older one makes room
     known = _KNOWN.get(which)
-    if known is None or known.reader is not job.reader or known.types is not job.types:
+    if known is None or known.reader is not reader or known.types is not types:
         if len(_KNOWN) >= MAX_KNOWN:
             _KNOWN.clear()
             _SAME.clear()
-        known = _KNOWN[which] = _made(job)
+        known = _KNOWN[which] = _made(reader, types, setting)
     return known
 
 
-def kernel_reader(job: Job, place: int) -> kernel.Reader:
-    """What is asked of the cells by the job that has this place in its pass."""
-    own = asked(job)
-    family = -1 - place if own.family is None else own.family
-    return kernel.Reader(own.where, own.range_us, job.due.instants, own.calls, family)
+def form(asked: Asked) -> Hashable:
+    """What queries of one unit agree on that are answered as one; each that is answered by itself has its own."""
+    if asked.family is None:
+        return id(asked)
+    return asked.family, asked.reader.unit, asked.execution, call_shape(asked.calls)
 
 
-def _made(job: Job) -> Asked:
-    query, kind = job.query, kind_of(job.query)
-    alike = kind.alike(query, job.types)
-    setting = () if job.setting is None else (job.setting,)  # the knob's is the last parameter of every call
+def _made(reader: Reader, types: QueryTypes, setting: float | None) -> Asked:
+    query, kind = reader.query, kind_of(reader.query)
+    alike = kind.alike(query, types)
+    parameter = () if setting is None else (setting,)  # the knob's is the last parameter of every call
     calls = tuple(
-        kernel.Call(use.function, use.synopsis, use.parameters + setting, _selection(use.conditions), data_type)
-        for use, data_type in zip(job.reader.uses, job.types.aggregates)
+        kernel.Call(use.function, use.synopsis, use.parameters + parameter, _selection(use.conditions), data_type)
+        for use, data_type in zip(reader.uses, types.aggregates)
     )
+    names = tuple(output.name for output in query.outputs)
+    if names not in _COLUMNS:
+        _COLUMNS[names] = len(_NAMES)
+        _NAMES.append(names)
     return Asked(
-        job.reader,
-        job.types,
+        reader,
+        types,
         kind,
         None if alike is None else _FAMILIES.setdefault((kind.body, alike), len(_FAMILIES)),
-        _selection(job.reader.where),
+        _selection(reader.where),
         _same(calls),
         query.range_us,
-        _same(tuple(output.name for output in query.outputs)),
+        _COLUMNS[names],
         f"{'+'.join(query.streams)}/",
     )
+
+
+def _numbered(values: Sequence[T]) -> tuple[tuple[T, ...], I64]:
+    """The different ones, and for each its place among them. Equal ones are the very same object."""
+    place: dict[int, int] = {}
+    numbers = np.array([place.setdefault(id(value), len(place)) for value in values], np.int64)
+    return tuple({id(value): value for value in values}.values()), numbers
 
 
 def _selection(conditions: Conditions) -> kernel.Selection:
@@ -99,3 +174,6 @@ _KNOWN: dict[tuple[int, float | None], Asked] = {}
 _SAME: dict[Any, Any] = {}
 _FAMILIES: dict[Hashable, int] = {}
 """Numbers are never given twice; there are as many as there are forms of queries."""
+_COLUMNS: dict[tuple[str, ...], int] = {}
+_NAMES: list[tuple[str, ...]] = []
+"""Names of columns by number; those of queries that are gone stay."""

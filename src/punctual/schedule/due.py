@@ -108,9 +108,19 @@ class DueInstants(NamedTuple):
         """Some of them."""
         return DueInstants(self.instants[chosen], self.ran[chosen], self.number[chosen], self.runs)
 
+    def repeated(self, times: int) -> DueInstants:
+        """So many times, one after the other."""
+        if times == 1:
+            return self
+        return DueInstants(
+            np.tile(self.instants, times), np.tile(self.ran, times), np.tile(self.number, times), self.runs
+        )
+
     @staticmethod
     def joined(several: Sequence[DueInstants]) -> DueInstants:
         """One after the other."""
+        if len(several) == 1:
+            return several[0]
         shifts = np.cumsum([0, *(len(one.runs) for one in several)])
         return DueInstants(
             np.concatenate([one.instants for one in several]),

@@ -9,7 +9,9 @@ from typing import NamedTuple, TypeAlias
 from punctual.clock import Micros
 from punctual.estimate.window_work import Rates
 from punctual.schedule.arrivals import Arrivals
-from punctual.schedule.contract import Contract, Reach
+from punctual.schedule.cohorts import Contracts
+from punctual.schedule.contract import Reach
+from punctual.schedule.firings import OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
@@ -33,7 +35,7 @@ class ProgramChanged:
     """
 
     at: Moment
-    contracts: Mapping[str, Contract]
+    contracts: Contracts
     watermarks: Mapping[str, Micros]
     rates: Mapping[str, Rates] = field(default_factory=dict)
 
@@ -215,9 +217,9 @@ class StopQuery:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Forget what no window to come and no open firing can read; ``open_from`` is by query."""
+    """Forget what no window to come and no open firing can read."""
 
-    open_from: Mapping[str, Micros]
+    open_from: OpenFrom
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 Model
 -----
 A firing is (query, instant, number). A committed batch releases instants; each stays open until its last answer is in
-the log. Firings of one query that one batch released are a *group*, kept as arrays. Long releases are listed part by
-part, so that years of silence cost no memory; what is not listed yet is a *release*.
+the log. Firings of one cohort that one batch released are a *group*, kept as arrays: each of its queries at each of its
+instants. Long releases are listed part by part, so that years of silence cost no memory; what is not listed yet is a
+*release*.
 
 Open firings say what is still to answer, what must be kept for it (`oldest`), and which batches are done
 (`closed_before`). At start they are derived again: batch by batch from the manifests, without what the log has.
@@ -12,7 +13,7 @@ Open firings say what is still to answer, what must be kept for it (`oldest`), a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,44 +21,49 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.schedule.arrivals import Arrivals, release_times
-from punctual.schedule.contract import Contract
+from punctual.schedule.cohorts import Cohort
 from punctual.schedule.due import Due, DueInstants, parts
 from punctual.schedule.late_counts import LateCounts
 
 I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 MAX_INSTANTS_LISTED = 100_000
 """So many instants are listed at once, and answered in one pass of a replay: memory stays flat over long gaps."""
 
 Answered = Mapping[str, Mapping[int, I64]]
 """By query and number: instants that are in the log."""
+OpenFrom = tuple[tuple[tuple[str, ...], Micros], ...]
+"""Queries, and an instant after which all of their open windows begin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiringGroup:
-    """Open firings of one query that one batch released.
+    """Open firings of one cohort that one batch released.
 
     ``released`` are wall-clock times, None in a replay at full speed; ``late`` counts the rows that came too late for
-    each window, None where none did; ``setting`` is that of the query's knob, where one was decided.
+    each window, a row for each query, None where none did; ``setting`` is that of the knob, where one was decided.
     """
 
-    query: str
+    cohort: Cohort
     batch: int
     due: DueInstants
     released: I64 | None = None
-    late: I64 | None = None
+    late: NDArray[np.int64] | None = None
     number: int = 0
     setting: float | None = None
 
     @property
     def size(self) -> int:
-        return int(self.due.instants.size)
+        """How many firings."""
+        return int(self.due.instants.size) * len(self.cohort)
 
     @staticmethod
     def joined(groups: Sequence[FiringGroup]) -> FiringGroup:
-        """Groups of one query, of several batches, as one: of the newest batch."""
+        """Groups of one cohort, of several batches, as one: of the newest batch."""
         late = None
         if any(group.late is not None for group in groups):
-            late = np.concatenate([np.zeros(g.size, np.int64) if g.late is None else g.late for g in groups])
+            none = [np.zeros((len(g.cohort), g.due.instants.size), np.int64) for g in groups]
+            late = np.concatenate([zero if g.late is None else g.late for g, zero in zip(groups, none)], axis=1)
         released = [group.released for group in groups if group.released is not None]
         return replace(
             groups[-1],
@@ -66,16 +72,34 @@ class FiringGroup:
             late=late,
         )
 
-    def only(self, chosen: NDArray[np.bool_]) -> FiringGroup:
-        """Some of them."""
+    def only(self, chosen: Bools) -> FiringGroup:
+        """Some of their instants."""
         if chosen.all():
             return self
         return replace(
             self,
             due=self.due.only(chosen),
             released=None if self.released is None else self.released[chosen],
-            late=None if self.late is None else self.late[chosen],
+            late=None if self.late is None else self.late[:, chosen],
         )
+
+    def of(self, members: Sequence[int]) -> FiringGroup:
+        """Some of their queries."""
+        if len(members) == len(self.cohort):
+            return self
+        late = None if self.late is None else self.late[members]
+        return replace(self, cohort=self.cohort.only(members), late=late)
+
+    def cut(self, of_query: Callable[[str], I64]) -> Iterator[tuple[int, FiringGroup]]:
+        """The group in parts: by the number that each query has for each instant.
+
+        Queries that have the same numbers stay together.
+        """
+        by_query = {query: of_query(query) for query in self.cohort.queries}
+        for members in self.cohort.parted(lambda query: by_query[query].tobytes()).values():
+            mine, numbers = self.of(members), by_query[self.cohort.queries[members[0]]]
+            for number in np.unique(numbers).tolist():
+                yield number, mine.only(numbers == number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,11 +111,18 @@ class Release:
     """
 
     batch: int
-    dues: tuple[tuple[Contract, Due], ...]
+    dues: tuple[tuple[Cohort, Due], ...]
     arrivals: Mapping[str, Arrivals] | None = None
     late: Mapping[str, LateCounts] | None = None
     answered: Answered | None = None
     """What the log has of these instants: after a crash."""
+
+    def without(self, queries: frozenset[str]) -> Release:
+        """Without all instants of these queries."""
+        if not queries:
+            return self
+        left = ((cohort, cohort.without(queries), due) for cohort, due in self.dues)
+        return replace(self, dues=tuple((cohort.only(members), due) for cohort, members, due in left if members))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,25 +136,26 @@ class Firings:
         return bool(self.groups or self.releases)
 
     @property
-    def instants(self) -> int:
+    def listed_size(self) -> int:
         """How many are listed."""
         return sum(group.size for group in self.groups)
+
+    @property
+    def most(self) -> int:
+        """No more than this are open."""
+        waiting = (due.most * len(cohort) for release in self.releases for cohort, due in release.dues)
+        return self.listed_size + sum(waiting)
 
     def closed_before(self, following: int) -> int:
         """Batches below this one are fully answered; ``following`` is the next batch's number."""
         open_batches = [group.batch for group in self.groups] + [release.batch for release in self.releases]
         return min(open_batches, default=following)
 
-    def oldest(self, ranges: Mapping[str, Micros]) -> dict[str, Micros]:
-        """By query, the instant after which its open windows begin; ``ranges`` are the lengths of the windows."""
-        found: dict[str, Micros] = {}
-        firsts = [(group.query, int(group.due.instants[0])) for group in self.groups]
-        firsts += [(c.query, due.first) for release in self.releases for c, due in release.dues if due.most]
-        for query, first in firsts:
-            if query in ranges:
-                start = first - ranges[query]
-                found[query] = min(found.get(query, start), start)
-        return found
+    def oldest(self) -> OpenFrom:
+        """Where the open windows begin."""
+        firsts = [(group.cohort, int(group.due.instants[0])) for group in self.groups]
+        firsts += [(cohort, due.first) for release in self.releases for cohort, due in release.dues if due.most]
+        return tuple((cohort.queries, first - cohort.longest) for cohort, first in firsts)
 
     def released(self, release: Release) -> Firings:
         """With one more release."""
@@ -132,28 +164,22 @@ class Firings:
     def listed(self) -> Firings:
         """With as much listed as may be at once."""
         firings = self
-        while firings.releases and firings.instants < MAX_INSTANTS_LISTED:
+        while firings.releases and firings.listed_size < MAX_INSTANTS_LISTED:
             first, *rest = firings.releases
             groups, left = _list_part(first)
             firings = Firings((*firings.groups, *groups), (*((left,) if left is not None else ()), *rest))
         return firings
 
-    def answered(self, passed: Iterable[FiringGroup], answers: Mapping[str, int]) -> Firings:
-        """Without the firings of a pass, or waiting for their next answer where each has several.
-
-        ``answers`` says how many each query gives; firings of a query that is not in it stay.
-        """
-        done: dict[str, list[I64]] = {}
-        for group in passed:
-            if group.query in answers:
-                done.setdefault(group.query, []).append(group.due.instants)
+    def answered(self, passed: Sequence[FiringGroup]) -> Firings:
+        """Without the firings of a pass, or waiting for their next answer where each has several."""
+        done = _Done(passed)
         groups: list[FiringGroup] = []
         for group in self.groups:
-            over, left = _parted(group, done.get(group.query, ()))
-            if left is not None:
-                groups.append(left)
-            if over is not None and group.number + 1 < answers[group.query]:
-                groups.append(replace(over, number=group.number + 1))
+            for over, part in done.cut(group):
+                if not over:
+                    groups.append(part)
+                elif part.number + 1 < part.cohort.one.answers:
+                    groups.append(replace(part, number=part.number + 1))
         return replace(self, groups=tuple(groups))
 
     def without(self, queries: Iterable[str]) -> Firings:
@@ -161,63 +187,77 @@ class Firings:
         gone = frozenset(queries)
         if not gone:
             return self
-        releases = tuple(
-            replace(one, dues=tuple((c, due) for c, due in one.dues if c.query not in gone)) for one in self.releases
-        )
+        left = ((group, group.cohort.without(gone)) for group in self.groups)
+        releases = (release.without(gone) for release in self.releases)
         return Firings(
-            tuple(group for group in self.groups if group.query not in gone),
+            tuple(group.of(members) for group, members in left if members),
             tuple(release for release in releases if release.dues),
         )
 
 
-def _parted(group: FiringGroup, done: Sequence[I64]) -> tuple[FiringGroup | None, FiringGroup | None]:
-    """What is done of a group, and what is left of it."""
-    if not done:
-        return None, group
-    if any(instants is group.due.instants for instants in done):  # nearly always: the whole group was in the pass
-        return group, None
-    over = np.isin(group.due.instants, np.concatenate(done))
-    return (group.only(over) if over.any() else None), (None if over.all() else group.only(~over))
+class _Done:
+    """What a pass answered."""
+
+    def __init__(self, passed: Sequence[FiringGroup]) -> None:
+        self._by_cohort: dict[int, list[I64]] = {}
+        for group in passed:
+            self._by_cohort.setdefault(id(group.cohort), []).append(group.due.instants)
+        self._passed = passed
+
+    def cut(self, group: FiringGroup) -> Iterator[tuple[int, FiringGroup]]:
+        """What is left of a group (0) and what is done of it (1)."""
+        mine = self._by_cohort.get(id(group.cohort))
+        if mine is None:  # it lost members during the pass, or was not in it
+            yield from group.cut(lambda query: self._of_query(group, query))
+        elif any(instants is group.due.instants for instants in mine):  # nearly always: the whole group was in the pass
+            yield 1, group
+        else:
+            over = np.isin(group.due.instants, np.concatenate(mine))
+            yield from ((number, group.only(over == number)) for number in np.unique(over).astype(int).tolist())
+
+    def _of_query(self, group: FiringGroup, query: str) -> I64:
+        mine = [one.due.instants for one in self._passed if query in one.cohort.queries]
+        none = np.zeros(0, np.int64)
+        return np.isin(group.due.instants, np.concatenate([none, *mine])).astype(np.int64)
 
 
 def _list_part(release: Release) -> tuple[list[FiringGroup], Release | None]:
     """The oldest part of a release as groups, and what is left of it."""
-    dues = {id(due): due for _contract, due in release.dues}
+    dues = {id(due): due for _cohort, due in release.dues}
     start, stop = next(parts(list(dues.values()), MAX_INSTANTS_LISTED))
     cut = {which: due.part(start, stop).listed() for which, due in dues.items()}
-    groups = []
-    for contract, due in release.dues:
-        group = _group(release, contract, cut[id(due)])
-        groups += _unanswered(group, release.answered, contract.answers) if release.answered else [group]
+    groups: list[FiringGroup] = []
+    for cohort, due in release.dues:
+        group = _group(release, cohort, cut[id(due)])
+        groups += _unanswered(group, release.answered) if release.answered else [group]
     rest = {which: due.part(stop, due.last) for which, due in dues.items()}
     some = {which for which, due in rest.items() if due.most}
-    left = tuple((contract, rest[id(due)]) for contract, due in release.dues if id(due) in some)
+    left = tuple((cohort, rest[id(due)]) for cohort, due in release.dues if id(due) in some)
     return [group for group in groups if group.size], replace(release, dues=left) if left else None
 
 
-def _group(release: Release, contract: Contract, due: DueInstants) -> FiringGroup:
+def _group(release: Release, cohort: Cohort, due: DueInstants) -> FiringGroup:
+    streams = cohort.one.streams
     released = None
     if release.arrivals is not None:
-        released = release_times(due.instants, [release.arrivals[name] for name in contract.streams])
+        released = release_times(due.instants, [release.arrivals[name] for name in streams])
     late = None
     if release.late is not None:
-        counts = [release.late[name].count(due.instants, contract.range_us) for name in contract.streams]
+        counts = [release.late[name].count(due.instants, cohort.ranges) for name in streams]
         some = [count for count in counts if count is not None]
         late = np.sum(some, axis=0) if some else None
-    return FiringGroup(contract.query, release.batch, due, released, late)
+    return FiringGroup(cohort, release.batch, due, released, late)
 
 
-def _unanswered(group: FiringGroup, answered: Answered, answers: int) -> list[FiringGroup]:
+def _unanswered(group: FiringGroup, answered: Answered) -> list[FiringGroup]:
     """The group without what the log has: by the number of the answer that comes next."""
-    known = answered.get(group.query)
-    if not known:
-        return [group]
-    following = np.zeros(group.size, np.int64)
-    for number, instants in known.items():
-        there = np.isin(group.due.instants, instants)
-        following[there] = np.maximum(following[there], number + 1)
-    return [
-        replace(group.only(following == number), number=number)
-        for number in range(answers)
-        if (following == number).any()
-    ]
+
+    def following(query: str) -> I64:
+        found = np.zeros(group.due.instants.size, np.int64)
+        for number, instants in answered.get(query, {}).items():
+            there = np.isin(group.due.instants, instants)
+            found[there] = np.maximum(found[there], number + 1)
+        return found
+
+    answers = group.cohort.one.answers
+    return [replace(part, number=number) for number, part in group.cut(following) if number < answers]

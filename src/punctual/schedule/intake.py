@@ -104,7 +104,7 @@ def _live(state: State, at: Moment) -> tuple[State, list[Command]]:
     quiet = _quiet(state, at)
     if quiet:
         reaches = _completed(state.reaches, quiet)
-        dues = due_instants(state.contracts.values(), reaches, state.released)
+        dues = due_instants(state.contracts.cohorts, reaches, state.released)
         stopped = stop_runaways(dues)
         if stopped:
             return state, [*stopped]

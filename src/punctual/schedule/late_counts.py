@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from punctual.clock import Micros
-
 I64 = NDArray[np.int64]
 
 
@@ -23,11 +21,15 @@ class LateCounts:
     def none() -> LateCounts:
         return LateCounts(np.empty(0, np.int64), np.zeros(1, np.int64))
 
-    def count(self, instants: I64, length: Micros) -> I64 | None:
-        """For every window (at - length, at], how many of its rows came too late; None when there are none at all."""
+    def count(self, instants: I64, lengths: I64) -> I64 | None:
+        """How many rows came too late for every window (at - length, at]: a row for each length, None where no row did.
+
+        >>> LateCounts(np.array([3]), np.array([0, 7])).count(np.array([2, 4]), np.array([1, 2])).tolist()
+        [[0, 0], [0, 7]]
+        """
         if not self.ends.size:
             return None
         after = np.searchsorted(self.ends, instants, "right")
-        before = np.searchsorted(self.ends, instants - length, "right")
+        before = np.searchsorted(self.ends, instants - lengths[:, None], "right")
         found: I64 = self.running[after] - self.running[before]
         return found

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.estimate.pass_cost import PassCost
 from punctual.schedule.contract import Contract
 from punctual.schedule.firings import FiringGroup
 from punctual.schedule.passes import Pass
+
+I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +33,29 @@ class Decision:
     setting: float
 
 
-def decide(
-    planned: Pass, contracts: Mapping[str, Contract], now: Micros, cost: PassCost
-) -> tuple[Pass, tuple[Decision, ...]]:
+def decide(planned: Pass, now: Micros, cost: PassCost) -> tuple[Pass, tuple[Decision, ...]]:
     """The pass as it is run: queries with a deadline and a knob give way where the deadline would be missed.
 
     What is displayed in order follows from the answer before, so such answers are not cut apart.
     """
-    mine = [group for group in planned.groups if _may_shed(group, contracts[group.query])]
+    mine = [group for group in planned.groups if _may_shed(group)]
     if not mine:
         return planned, ()
-    deadline = min(_deadline(group, contracts[group.query]) for group in mine)
+    deadline = min(_deadline(group) for group in mine)
     expected = cost.fixed_us + cost.slope_us * planned.work
     left = deadline - now
     if expected <= left:
         return planned, ()
     share = max(0.0, left / expected)
-    chosen = {id(group): _setting(contracts[group.query], share) for group in mine}
-    strongest = max(chosen.values())
+    chosen = {id(group) for group in mine}
+    strongest = max(_setting(contract, share) for group in mine for contract in group.cohort.contracts)
+    members = sorted(
+        ((group.batch, place, query, group) for group in mine for place, query in _members(group)),
+        key=lambda member: member[:2],
+    )
     decisions = tuple(
-        Decision(g.batch, g.query, int(g.due.instants[0]), int(g.due.instants[-1]), strongest) for g in mine
+        Decision(batch, query, int(group.due.instants[0]), int(group.due.instants[-1]), strongest)
+        for batch, _place, query, group in members
     )
     groups = tuple(replace(g, setting=strongest) if id(g) in chosen else g for g in planned.groups)
     return replace(planned, groups=groups), decisions
@@ -56,23 +65,37 @@ def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision])
     """Firings with the settings that were decided for them, each group cut where decisions begin and end."""
     if not decisions:
         return tuple(groups)
+    known: dict[tuple[str, int], list[Decision]] = {}
+    for one in decisions:
+        known.setdefault((one.query, one.batch), []).append(one)
+    settings = list(dict.fromkeys(one.setting for one in decisions))
     found: list[FiringGroup] = []
     for group in groups:
-        mine = [one for one in decisions if (one.query, one.batch) == (group.query, group.batch)]
-        left = group
-        for one in mine:
-            inside = (left.due.instants >= one.first) & (left.due.instants <= one.last)
-            if inside.any():
-                found.append(replace(left.only(inside), setting=one.setting))
-            if inside.all():
-                break
-            left = left.only(~inside)
-        else:
-            found.append(left)
+        if not any((query, group.batch) in known for query in group.cohort.queries):
+            found.append(group)
+            continue
+        for number, part in group.cut(partial(_settings, known, settings, group)):
+            found.append(part if number < 0 else replace(part, setting=settings[number]))
     return tuple(found)
 
 
-def _may_shed(group: FiringGroup, contract: Contract) -> bool:
+def _settings(
+    known: Mapping[tuple[str, int], Sequence[Decision]], settings: Sequence[float], group: FiringGroup, query: str
+) -> I64:
+    """For each instant of a group the number of the setting that was decided first for a query of it, -1 where none."""
+    at = group.due.instants
+    found = np.full(at.size, -1, np.int64)
+    for one in reversed(known.get((query, group.batch), ())):
+        found[(at >= one.first) & (at <= one.last)] = settings.index(one.setting)
+    return found
+
+
+def _members(group: FiringGroup) -> Iterable[tuple[int, str]]:
+    return zip(group.cohort.places, group.cohort.queries)
+
+
+def _may_shed(group: FiringGroup) -> bool:
+    contract = group.cohort.one
     return (
         contract.knob is not None
         and contract.deadline_us is not None
@@ -81,10 +104,10 @@ def _may_shed(group: FiringGroup, contract: Contract) -> bool:
     )
 
 
-def _deadline(group: FiringGroup, contract: Contract) -> Micros:
+def _deadline(group: FiringGroup) -> Micros:
     assert group.released is not None
-    assert contract.deadline_us is not None
-    return int(group.released.min()) + contract.deadline_us
+    assert group.cohort.one.deadline_us is not None
+    return int(group.released.min()) + group.cohort.one.deadline_us
 
 
 def _setting(contract: Contract, share: float) -> float:

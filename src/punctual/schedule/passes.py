@@ -8,7 +8,6 @@ along. In a replay at full speed nothing is late: everything listed of the oldes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.estimate.pass_cost import PassCost
-from punctual.schedule.contract import Contract
 from punctual.schedule.edf import PendingColumns, next_pass
 from punctual.schedule.firings import FiringGroup, Firings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """Firings that are answered together, by query in the order of their batches, and how much work they are."""
+    """Firings that are answered together, by cohort in the order of their batches, and how much work they are."""
 
     groups: tuple[FiringGroup, ...]
     work: float = 0.0
@@ -39,21 +37,19 @@ def replay_pass(firings: Firings) -> Pass:
     return Pass(tuple(group for group in firings.groups if group.batch == oldest))
 
 
-def urgent_pass(
-    firings: Firings, contracts: Mapping[str, Contract], now: Micros, cost: PassCost, *, late_pending: bool
-) -> Pass:
+def urgent_pass(firings: Firings, now: Micros, cost: PassCost, *, late_pending: bool) -> Pass:
     """What deadlines and lateness ask for next."""
-    executions = _Executions(firings.groups, contracts)
+    executions = _Executions(firings.groups)
     return executions.pass_of(executions.choose(now, cost, late_pending=late_pending))
 
 
 class _Executions:
-    """All open firings as executions, in arrays."""
+    """All open firings as executions, in arrays. Queries of a cohort are of one class: they are never parted."""
 
-    def __init__(self, groups: tuple[FiringGroup, ...], contracts: Mapping[str, Contract]) -> None:
+    def __init__(self, groups: tuple[FiringGroup, ...]) -> None:
         self._groups = groups
-        counts = np.array([group.size for group in groups])
-        mine = [contracts[group.query] for group in groups]
+        counts = np.array([group.due.instants.size for group in groups])
+        mine = [group.cohort.one for group in groups]
         index = {name: number for number, name in enumerate(dict.fromkeys(c.sharing_class for c in mine))}
         owner = np.repeat([index[c.sharing_class] for c in mine], counts)
         at = np.concatenate([group.due.instants for group in groups])
@@ -66,8 +62,8 @@ class _Executions:
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
         released = np.concatenate([_released(group) for group in groups])
         deadline = (released + np.repeat(np.array([c.allowed_us for c in mine], np.int64), counts))[order]
-        shared = np.repeat([c.shared for c in mine], counts)[order]
-        own = np.repeat([c.own or 1.0 for c in mine], counts)[order]
+        shared = np.repeat([group.cohort.shared for group in groups], counts)[order]
+        own = np.repeat([group.cohort.own for group in groups], counts)[order]
         fixed = np.repeat([c.fixed for c in mine], counts)[order]
         self._columns = PendingColumns(
             tuple(index),

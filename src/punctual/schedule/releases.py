@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from punctual.clock import Micros
-from punctual.schedule.contract import Contract, Reach, joint_reach
+from punctual.schedule.cohorts import Cohort
+from punctual.schedule.contract import Reach, joint_reach
 from punctual.schedule.due import BEGINNING, Due, parts
 from punctual.schedule.events import StopQuery
 
@@ -16,16 +17,17 @@ MAX_INSTANTS_PER_STEP = 10_000
 
 
 def due_instants(
-    contracts: Iterable[Contract], reaches: Mapping[str, Reach], released: Mapping[str, Micros]
-) -> list[tuple[Contract, Due]]:
-    """What is due of every query that has any; queries with one timetable have the same object.
+    cohorts: Iterable[Cohort], reaches: Mapping[str, Reach], released: Mapping[str, Micros]
+) -> list[tuple[Cohort, Due]]:
+    """What is due of every cohort that has any; those with one timetable have the same object.
 
     ``released`` says through when everything of a stream was released before.
     """
-    found: list[tuple[Contract, Due]] = []
+    found: list[tuple[Cohort, Due]] = []
     same: dict[tuple[int, tuple[str, ...], Micros], Due] = {}
     known: dict[tuple[str, ...], tuple[Micros, Reach]] = {}
-    for contract in contracts:
+    for cohort in cohorts:
+        contract = cohort.one
         if contract.streams not in known:
             before = min(released.get(name, BEGINNING) for name in contract.streams)
             known[contract.streams] = before, joint_reach(reaches, contract.streams)
@@ -36,33 +38,30 @@ def due_instants(
         which = (id(contract.table), contract.streams, after)
         if which not in same:
             same[which] = contract.table.due(reach.least, after, reach.through)
-        found.append((contract, same[which]))
+        found.append((cohort, same[which]))
     some = {id(due) for due in same.values() if due.most}
-    return [(contract, due) for contract, due in found if id(due) in some]
+    return [(cohort, due) for cohort, due in found if id(due) in some]
 
 
-def stop_runaways(dues: Iterable[tuple[Contract, Due]]) -> list[StopQuery]:
+def stop_runaways(dues: Iterable[tuple[Cohort, Due]]) -> list[StopQuery]:
     """Stop the queries that would have too much to answer at once."""
-    most: dict[int, int] = {}
-    found = []
-    for contract, due in dues:
-        count = most.get(id(due))
-        if count is None:
-            count = most[id(due)] = due.most
+    found: list[tuple[int, StopQuery]] = []
+    for cohort, due in dues:
+        count = due.most
         if count > MAX_INSTANTS_PER_RELEASE:
             fact = f"{count:,} instants are due at once, and a query may have {MAX_INSTANTS_PER_RELEASE:,}"
             hint = "a longer PERIOD or SLIDE has fewer; rows far in the past can be left out: SET earliest"
-            found.append(StopQuery(contract.query, fact, hint))
-    return found
+            found += [(place, StopQuery(query, fact, hint)) for place, query in zip(cohort.places, cohort.queries)]
+    return [stop for _place, stop in sorted(found, key=lambda one: one[0])]
 
 
-def one_step(dues: list[tuple[Contract, Due]], through: Mapping[str, Micros]) -> dict[str, Micros]:
+def one_step(dues: list[tuple[Cohort, Due]], through: Mapping[str, Micros]) -> dict[str, Micros]:
     """How far silent streams are completed before others have their turn; nowhere where that releases no instant.
 
     Old rows in a live stream may release millions.
     """
-    several = [due for _contract, due in dues]
-    if sum(due.most for due in several) <= MAX_INSTANTS_PER_STEP:
-        return dict(through) if several else {}
+    if sum(due.most * len(cohort) for cohort, due in dues) <= MAX_INSTANTS_PER_STEP:
+        return dict(through) if dues else {}
+    several = [due for cohort, due in dues for _query in cohort.queries]
     _start, stop = next(parts(several, MAX_INSTANTS_PER_STEP))
     return {name: min(at, stop) for name, at in through.items()}

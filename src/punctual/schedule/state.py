@@ -10,7 +10,8 @@ from punctual.clock import SECOND, Micros
 from punctual.estimate.measured import Measured
 from punctual.estimate.pass_cost import PassCost
 from punctual.estimate.window_work import Rates
-from punctual.schedule.contract import Contract, Reach
+from punctual.schedule.cohorts import Contracts
+from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import Firings, Release
 from punctual.schedule.levels import Decision
@@ -74,7 +75,7 @@ class State:
     """Everything that decisions depend on."""
 
     rules: Rules = Rules()
-    contracts: Mapping[str, Contract] = field(default_factory=dict)
+    contracts: Contracts = field(default_factory=Contracts)
     watermarks: Mapping[str, Micros] = field(default_factory=dict)
     reaches: Mapping[str, Reach] = field(default_factory=dict)
     released: Mapping[str, Micros] = field(default_factory=dict)

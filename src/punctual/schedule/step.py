@@ -89,9 +89,7 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
 def _program_changed(state: State, event: ProgramChanged) -> State:
     kept = {query: contract.meaning for query, contract in event.contracts.items()}
     gone = {query for query, contract in state.contracts.items() if kept.get(query) != contract.meaning}
-    unapplied = tuple(
-        replace(one, dues=tuple((c, due) for c, due in one.dues if c.query not in gone)) for one in state.unapplied
-    )
+    unapplied = tuple(release.without(frozenset(gone)) for release in state.unapplied)
     return replace(
         state,
         contracts=event.contracts,
@@ -106,10 +104,10 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
 def _batch_committed(state: State, event: BatchCommitted) -> tuple[State, list[Command]]:
     """What the batch releases waits until the holders have it."""
     spoke = {**state.intake.spoke, **dict.fromkeys(event.spoke, event.at.steady)}
-    dues = due_instants(state.contracts.values(), event.reaches, state.released)
+    dues = due_instants(state.contracts.cohorts, event.reaches, state.released)
     stopped = stop_runaways(dues)
-    gone = {one.query for one in stopped}
-    release = Release(event.batch, tuple((c, due) for c, due in dues if c.query not in gone), event.arrivals)
+    gone = frozenset(one.query for one in stopped)
+    release = Release(event.batch, tuple(dues), event.arrivals).without(gone)
     state = replace(
         state,
         intake=replace(state.intake, has_batch=False, waiting_for=None, spoke=spoke),
@@ -128,19 +126,13 @@ def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Comma
     firings = state.firings.released(replace(release, late=event.late))
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
     state = replace(state, holder=None, unapplied=tuple(rest), firings=firings, crowded=event.crowded)
-    return state, [_drop(state)]
-
-
-def _drop(state: State) -> Drop:
-    ranges = {name: contract.range_us for name, contract in state.contracts.items()}
-    return Drop(state.firings.oldest(ranges))
+    return state, [Drop(state.firings.oldest())]
 
 
 def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
     current_pass = state.current_pass
     assert current_pass is not None, "a pass was answered that nobody asked for"
-    answers = {query: contract.answers for query, contract in state.contracts.items()}
-    firings = state.firings.answered(current_pass.groups, answers).without(event.failed).listed()
+    firings = state.firings.answered(current_pass.groups).without(event.failed).listed()
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
     cost = state.cost.after(current_pass.work, event.took_us) if state.rules.timed else state.cost
     state = replace(
@@ -151,7 +143,7 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
         cost=cost,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
     )
-    return state, [_drop(state)]
+    return state, [Drop(state.firings.oldest())]
 
 
 def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -191,11 +183,9 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
     decisions = state.decisions
     closed_before = state.firings.closed_before(state.next_batch)
     if state.rules.timed:
-        current_pass = urgent_pass(
-            state.firings, state.contracts, at.wall, state.cost, late_pending=state.rules.late_pending
-        )
+        current_pass = urgent_pass(state.firings, at.wall, state.cost, late_pending=state.rules.late_pending)
         if state.rules.sheds:
-            current_pass, new = decide(current_pass, state.contracts, at.wall, state.cost)
+            current_pass, new = decide(current_pass, at.wall, state.cost)
             if new:
                 decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
                 before.append(Journal(decisions))

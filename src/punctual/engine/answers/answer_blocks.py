@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.kernel.arrays.rangefold import walk
-from punctual.kinds.asked import Asked, asked
-from punctual.kinds.job import AnsweredJobs, Job
+from punctual.kinds.asked import names_of
+from punctual.kinds.job import Job
+from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of
 from punctual.kinds.result import Result
 from punctual.ports.answers import FIELDS, Answers, Group, Shape, positional, shape_of
@@ -38,76 +39,76 @@ def answer_blocks(answered: Sequence[AnsweredJobs], evaluate: Evaluate, now: Cal
 
 def _results(answered: Sequence[AnsweredJobs], evaluate: Evaluate) -> list[Result]:
     """What their kinds make of the jobs."""
-    joined = [Job.joined(one.jobs) for one in answered]
+    joined = [one.joined() for one in answered]
     questions = [list(_questions(one, job)) for one, job in zip(answered, joined)]
     replies = iter(evaluate([question for several in questions for question in several]))
     results = []
     for one, job, several in zip(answered, joined, questions):
         own = [next(replies) for _question in several]
         reply = own[0] if len(own) == 1 else [pa.concat_arrays(parts) for parts in zip(*own)]
-        results.append(kind_of(one.jobs[0].query).finish(job, one.answered, reply))
+        results.append(kind_of(job.query).finish(job, one.answered, reply))
     return results
 
 
 def _questions(answered: AnsweredJobs, joined: Job) -> Iterator[Question]:
-    """What Catalyst has to evaluate: for every job by itself, as queries differ in their numbers, or for none."""
+    """What Catalyst has to evaluate: for every query by itself, as they differ in their numbers, or for none."""
     kind = kind_of(joined.query)
     if kind.question(joined, answered.answered) is None:
         return
     for one in answered.each():
-        found = kind.question(one.jobs[0], one.answered)
+        found = kind.question(one.joined(), one.answered)
         assert found is not None, "of jobs that are answered as one either all have a question or none has"
         yield found[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The order of blocks in a record: by shape, by the names of their columns, and as they stand in the pass.
+    """The order of blocks in a record: by shape, by the names of their columns, and as they stand in the program.
 
-    So records do not depend on who is answered as one. ``jobs`` and ``asked`` are in it, ``counts`` are their answers,
-    ``answers`` the place that each answer has among those of the results, None where that is its own.
+    So records do not depend on who is answered as one. ``blocks`` are the places of the blocks among those of the
+    results, ``counts`` are their answers, ``answers`` the place that each answer has among those of the results, None
+    where that is its own.
     """
 
-    jobs: list[Job]
-    asked: list[Asked]
+    blocks: I64
     counts: I64
     answers: I64 | None
 
     @staticmethod
-    def of(answered: Sequence[AnsweredJobs], shapes: Sequence[int]) -> _Order:
-        """``shapes`` numbers the shape of each result, in ascending order."""
-        jobs = [job for one in answered for job in one.jobs]
-        statics = [asked(job) for job in jobs]
-        counts = np.array([job.due.instants.size for job in jobs], np.int64)
-        places = np.array([place for one in answered for place in one.places], np.int64)
-        shape_of = np.repeat(shapes, [len(one.jobs) for one in answered])
-        names = [(number, own.names) for number, own in zip(shape_of.tolist(), statics)]
-        first: dict[tuple[int, tuple[str, ...]], int] = {}
-        for place, own in zip(places.tolist(), names):
-            first[own] = min(first.get(own, place), place)
-        order = np.lexsort((places, np.array([first[own] for own in names], np.int64), shape_of))
-        if not (np.diff(order) < 0).any():
-            return _Order(jobs, statics, counts, None)
+    def of(groups: Sequence[JobGroup], shapes: I64) -> _Order:
+        """``shapes`` numbers the shape of each block, in ascending order."""
+        counts = np.repeat([group.due.instants.size for group in groups], [len(group) for group in groups])
+        places = np.concatenate([group.asked.places for group in groups])
+        columns = np.concatenate([group.asked.columns for group in groups])
+        alike = np.unique(shapes * (columns.max() + 1) + columns, return_inverse=True)[1]
+        first = np.full(alike.max() + 1, places.max())
+        np.minimum.at(first, alike, places)
+        blocks = np.lexsort((places, first[alike], shapes))
+        if not (np.diff(blocks) < 0).any():
+            return _Order(blocks, counts, None)
         ends = np.cumsum(counts)
-        rows, _offsets = walk((ends - counts)[order], ends[order])
-        chosen = order.tolist()
-        return _Order([jobs[n] for n in chosen], [statics[n] for n in chosen], counts[order], rows)
+        answers, _offsets = walk((ends - counts)[blocks], ends[blocks])
+        return _Order(blocks, counts[blocks], answers)
 
 
 def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Micros) -> Iterator[Group]:
     """Rows and everything beside them, a table for each shape. What is beside them is made for all queries at once."""
     by_shape: dict[Shape, list[int]] = {}
-    for number in sorted(range(len(answered)), key=lambda number: min(answered[number].places)):
+    for number in sorted(range(len(answered)), key=lambda number: answered[number].place):
         by_shape.setdefault(_shape(results[number]), []).append(number)
     chosen = [number for numbers in by_shape.values() for number in numbers]
+    if not chosen:
+        return
+    blocks = [sum(len(group) for n in several for group in answered[n].groups) for several in by_shape.values()]
     answered, results = [answered[n] for n in chosen], [results[n] for n in chosen]
-    shapes = [number for number, several in enumerate(by_shape.values()) for _result in several]
-    order = _Order.of(answered, shapes)
-    fields = _fields(order, results, now)
+    groups = [group for one in answered for group in one.groups]
+    order = _Order.of(groups, np.repeat(np.arange(len(blocks)), blocks))
+    fields = _fields(groups, results, order, now)
+    queries = np.concatenate([group.asked.queries for group in groups])[order.blocks].tolist()
+    columns = np.concatenate([group.asked.columns for group in groups])[order.blocks].tolist()
     done = block = answer = 0
-    for several in by_shape.values():
+    for several, count in zip(by_shape.values(), blocks):
         own = results[done : done + len(several)]
-        blocks = sum(len(one.jobs) for one in answered[done : done + len(several)])
         size = sum(len(result.rows) for result in own)
         rows = None if order.answers is None else pa.array(order.answers[answer : answer + size] - answer)
         table = fields.slice(answer, size).add_column(
@@ -115,15 +116,10 @@ def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Mi
         )
         for name in own[0].fields:
             table = table.append_column(name, _ordered([one.fields[name] for one in own], rows))
-        counts = order.counts[block : block + blocks].tolist()
-        members = slice(block, block + blocks)
-        yield Group(
-            _compact(table, counts[0]),
-            [job.query.name for job in order.jobs[members]],
-            [own.names for own in order.asked[members]],
-            counts,
-        )
-        done, block, answer = done + len(several), block + blocks, answer + size
+        members = slice(block, block + count)
+        counts = order.counts[members].tolist()
+        yield Group(_compact(table, counts[0]), queries[members], [names_of(n) for n in columns[members]], counts)
+        done, block, answer = done + len(several), block + count, answer + size
 
 
 def _shape(result: Result) -> Shape:
@@ -145,72 +141,75 @@ def _compact(table: pa.Table, first: int) -> pa.Table:
     return pa.concat_tables(part for part in parts if part.num_rows).combine_chunks()
 
 
-def _fields(order: _Order, results: Sequence[Result], now: Micros) -> pa.Table:
+def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order, now: Micros) -> pa.Table:
     """The fields of all answers except their rows, block after block."""
-    jobs, counts = order.jobs, order.counts
-    at = np.concatenate([job.due.instants for job in jobs])
-    owner = np.repeat(np.arange(counts.size), counts)
-    since = at - np.array([own.range_us for own in order.asked])[owner]
+    members = [len(group) for group in groups]
+    answers = np.array([group.size for group in groups], np.int64)
+    told = np.arange(answers.sum()) if order.answers is None else order.answers
+    owner = np.repeat(order.blocks, order.counts)
+    at = _tiled([group.due.instants for group in groups], members)[told]
+    since = at - np.concatenate([group.asked.readers.ranges for group in groups])[owner]
+    covered = since >= np.concatenate([group.asked.covered_from for group in groups])[owner]
+    group_of = np.repeat(np.arange(answers.size), answers)[told]
     sizes = np.array([len(result.rows) for result in results], np.int64)
     errors = zip((result.error for result in results), sizes.tolist())
     error = pa.concat_arrays([pa.nulls(n, pa.string()) if one is None else one for one, n in errors])
-    told = np.arange(at.size) if order.answers is None else order.answers
     told_by = np.repeat(np.arange(sizes.size), sizes)[told]
+    late = [np.zeros(group.size, np.int64) if group.late is None else group.late.ravel() for group in groups]
     columns: Mapping[str, pa.Array] = {
-        "number": pa.array(np.array([job.number for job in jobs], np.int32)[owner]),
+        "number": pa.array(np.array([group.number for group in groups], np.int32)[group_of]),
         "at": pa.array(at),
         "from": pa.array(since),
         "basis": pa.array([result.basis for result in results]).take(pa.array(told_by)),
         "quality": pa.array(_each([result.quality for result in results], sizes)[told]),
         "kept": pa.array(_each([result.kept for result in results], sizes)[told]),
-        "complete": pa.array(_complete(jobs, since, owner) & ~_lacking(results, sizes)[told]),
+        "complete": pa.array(covered & ~_lacking(results, sizes)[told]),
         "error": error if order.answers is None else error.take(pa.array(told)),
-        **_times(jobs, counts, owner, now),
-        "execution": _executions(jobs, order.asked, owner),
-        "late_rows": pa.array(_each([0 if job.late is None else job.late for job in jobs], counts)),
+        **_times(groups, members, told, owner, now),
+        "execution": _executions(groups, members, told, group_of),
+        "late_rows": pa.array(np.concatenate(late)[told]),
     }
     return pa.table(columns)
 
 
-def _executions(jobs: Sequence[Job], statics: Sequence[Asked], owner: I64) -> pa.Array:
+def _tiled(columns: Sequence[I64], members: Sequence[int]) -> I64:
+    """A column of each group, once for each of its queries."""
+    return np.concatenate([np.tile(column, count) for column, count in zip(columns, members)])
+
+
+def _executions(groups: Sequence[JobGroup], members: Sequence[int], told: I64, group_of: I64) -> pa.Array:
     """Names of the executions that answer: streams, run and number."""
-    labels = [f"{own.execution}{run.label}#" for own, job in zip(statics, jobs) for run in job.due.runs]
-    first_label = np.cumsum([0] + [len(job.due.runs) for job in jobs])[:-1]
-    ran = np.concatenate([job.due.ran for job in jobs]) + first_label[owner]
-    number = np.concatenate([job.due.number for job in jobs])
-    return pc.binary_join_element_wise(pa.array(labels).take(pa.array(ran)), pa.array(number).cast(pa.string()), "")
+    labels = [f"{group.asked.execution}{run.label}#" for group in groups for run in group.due.runs]
+    first_label = np.cumsum([0] + [len(group.due.runs) for group in groups])[:-1]
+    ran = _tiled([group.due.ran for group in groups], members)[told] + first_label[group_of]
+    number = pa.array(_tiled([group.due.number for group in groups], members)[told]).cast(pa.string())
+    return pc.binary_join_element_wise(pa.array(labels).take(pa.array(ran)), number, "")
 
 
-def _each(values: Sequence[float | NDArray[np.float64] | I64], counts: I64) -> NDArray[np.float64] | I64:
-    """One value for each answer; some jobs, or results, have the same for all of theirs."""
-    if not any(isinstance(value, np.ndarray) for value in values):
-        return np.repeat(np.array(values), counts)
+def _each(values: Sequence[float | NDArray[np.float64]], counts: I64) -> NDArray[np.float64]:
+    """One value for each answer; some results have the same for all of theirs."""
     return np.concatenate([np.broadcast_to(value, count) for value, count in zip(values, counts.tolist())])
 
 
-def _complete(jobs: Sequence[Job], since: I64, owner: I64) -> Bools:
-    """Whether the whole window of an answer was read."""
-    covered: Bools = since >= np.array([job.covered_from for job in jobs])[owner]
-    return covered
-
-
 def _lacking(results: Sequence[Result], sizes: I64) -> Bools:
-    """Whether an answer lacks rows of its window for another reason."""
+    """Whether an answer lacks rows of its window though it was read."""
     lacking = [False if result.incomplete is None else result.incomplete for result in results]
     return np.concatenate([np.broadcast_to(one, count) for one, count in zip(lacking, sizes.tolist())])
 
 
-def _times(jobs: Sequence[Job], counts: I64, owner: I64, now: Micros) -> dict[str, pa.Array]:
+def _times(
+    groups: Sequence[JobGroup], members: Sequence[int], told: I64, owner: I64, now: Micros
+) -> dict[str, pa.Array]:
     """When instants were released and answered, and whether that was in time; null where the wall clock says
     nothing."""
-    if all(job.released is None for job in jobs):
+    if all(group.released is None for group in groups):
         never = pa.nulls(owner.size, pa.int64())
         return {"released": never, "deadline": never, "answered": never, "on_time": pa.nulls(owner.size, pa.bool_())}
-    never = np.repeat([job.released is None for job in jobs], counts)
-    times = [0 if job.released is None else job.released for job in jobs]
-    released = pa.array(_each(times, counts), pa.int64(), mask=never)
+    never = np.repeat([group.released is None for group in groups], [group.size for group in groups])[told]
+    times = [np.zeros_like(one.due.instants) if one.released is None else one.released for one in groups]
+    released = pa.array(_tiled(times, members)[told], pa.int64(), mask=never)
     answered = pc.if_else(pc.is_valid(released), pa.scalar(now, pa.int64()), pa.scalar(None, pa.int64()))
-    allowed = pa.array([job.query.deadline_us for job in jobs], pa.int64())
+    allowed = pa.concat_arrays([group.asked.deadlines for group in groups])
     deadline = pc.add(allowed.take(pa.array(owner)), released)
     on_time = pc.less_equal(answered, deadline)
     return {"released": released, "deadline": deadline, "answered": answered, "on_time": on_time}

@@ -16,7 +16,8 @@ from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
-from punctual.kinds.job import AnsweredJobs, Job
+from punctual.kinds.job import Job
+from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
@@ -47,9 +48,9 @@ class Answering:
         self._memories = memories
         self._timed = timed
 
-    def answer(self, jobs: list[Job], memory: Holders, timing: Timing) -> AnsweredPass:
+    def answer(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
         """The answers of a pass: one call of the kernel per unit, and one of Catalyst."""
-        jobs = [job if (last := self._last.of(job.query.name)) is None else replace(job, last=last) for job in jobs]
+        jobs = [self._with_last(job) for job in jobs]
         answered, spent = memory.answer(jobs)
         for one in answered:
             self._memories.see(one, memory.streams)
@@ -65,13 +66,18 @@ class Answering:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
         return AnsweredPass(blocks, costs=costs)
 
+    def _with_last(self, job: JobGroup) -> JobGroup:
+        """Queries that are answered in order are by themselves."""
+        last = self._last.of(job.asked.queries[0]) if len(job) == 1 else None
+        return job if last is None else replace(job, last=last)
+
     def _one_by_one(self, answered: Sequence[AnsweredJobs]) -> AnsweredPass:
         """Some query's expressions fail: answer each by itself, and name those that fail."""
         blocks: list[AnswerBlock] = []
         failed: list[tuple[str, str]] = []
-        singles = sorted((one for several in answered for one in several.each()), key=lambda one: one.places[0])
+        singles = sorted((one for several in answered for one in several.each()), key=lambda one: one.place)
         for one in singles:
-            (job,) = one.jobs
+            job = one.joined()
             try:
                 blocks += answer_blocks([one], self._backend.evaluate, self._clock.now)
             except Exception as problem:
@@ -92,27 +98,28 @@ class Answering:
 
 
 def _class_costs(
-    jobs: Sequence[Job], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros
+    jobs: Sequence[JobGroup], timing: Timing, spent: Mapping[int, Micros], finish_us: Micros
 ) -> list[ClassCost]:
     """The kernel's time of every unit, and its part of the time for finishing, put to its classes' account.
 
     Units in shards are answered by one job, which says nothing about each of them.
     """
-    jobs = [job for job in jobs if job.reader.unit in spent]
-    total = sum(job.due.instants.size for job in jobs)
+    jobs = [job for job in jobs if job.asked.unit in spent]
+    total = sum(job.size for job in jobs)
     if not 0 < total <= MAX_INSTANTS_LEARNED:
         return []
     dearest: dict[tuple[int, str, int], Fraction] = {}
     answers: dict[int, int] = {}
     classes: dict[int, set[str]] = {}
     for job in jobs:
-        unit, name = job.reader.unit, job.query.name
-        identity = timing.classes[name]
+        unit, names = job.asked.unit, job.asked.queries.tolist()
+        identity = timing.classes[names[0]]
+        shared = max(timing.works[name].shared for name in names)
         classes.setdefault(unit, set()).add(identity)
-        answers[unit] = answers.get(unit, 0) + job.due.instants.size
+        answers[unit] = answers.get(unit, 0) + job.size
         for at in job.due.instants.tolist():
             which = (unit, identity, at)
-            dearest[which] = max(dearest.get(which, Fraction(0)), timing.works[name].shared)
+            dearest[which] = max(dearest.get(which, Fraction(0)), shared)
     merges: dict[int, Fraction] = {}
     for (unit, _identity, _at), work in dearest.items():
         merges[unit] = merges.get(unit, Fraction(0)) + work

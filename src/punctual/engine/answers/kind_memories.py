@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from punctual.clock import Micros
 from punctual.engine.batch.batch_products import letter
 from punctual.kinds import registry
-from punctual.kinds.job import AnsweredJobs
+from punctual.kinds.job_group import AnsweredJobs
 from punctual.plan.relation import Stream
 from punctual.store.store import Store
 
@@ -22,10 +22,10 @@ class KindMemories:
 
     def see(self, answered: AnsweredJobs, streams: Mapping[str, Stream]) -> None:
         """Take note of what the cells gave for jobs that were answered as one."""
-        memory = self._memories.get(registry.kind_of(answered.jobs[0].query))
+        memory = self._memories.get(answered.groups[0].asked.asked[0].kind)
         if memory is not None:
             for one in answered.each():
-                memory.see(one.jobs[0], one.answered, streams)
+                memory.see(one.joined(), one.answered, streams)
 
     def write(self, batch: int) -> dict[str, int]:
         """Make new dead letters durable, as letters of this batch; how many each stream has."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from punctual.clock import Clock, Micros
+from punctual.clock import Clock
 from punctual.engine.batch.progress import Progress
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.running_program import RunningProgram
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
+from punctual.schedule.firings import OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.store.manifest import Manifest
 from punctual.store.store import Store
@@ -112,7 +113,7 @@ class HeldBatches:
         """Whether the driver holds more than it should, and may put it into the store's shards."""
         return self._placement == "auto" and self.holders.crowding() != self.holders.crowded
 
-    def drop(self, open_from: Mapping[str, Micros]) -> Callable[[], None]:
+    def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
         return lambda: self.holders.drop(self.progress, open_from)
 

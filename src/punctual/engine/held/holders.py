@@ -14,14 +14,14 @@ from punctual.engine.held.late_rows import LateRows
 from punctual.engine.held.remote_panes import RemotePanes, assemble
 from punctual.engine.program.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Panes
-from punctual.kinds.asked import kernel_reader
-from punctual.kinds.job import AnsweredJobs, Job
+from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.runtime.operators.shards import AnswerShards, Stored
 from punctual.schedule.due import BEGINNING
+from punctual.schedule.firings import OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.store.manifest import Manifest, Section
 from punctual.store.products import Cells, LateCells, MergedCells, Produced, from_ipc, outputs, to_ipc
@@ -55,6 +55,13 @@ class Holders:
         self.scan = scan
         self._elapsed = elapsed
         self._keys = {running.unit_key(index): index for index in range(len(running.specs))}
+        self._unit_of = {reader.query.name: reader.unit for reader in running.plan.readers}
+        units = running.plan.units
+        self._longest = [max(length for length, _step in unit.windows) for unit in units]
+        self._units_of = {
+            stream: [index for index, unit in enumerate(units) if stream in (name.lower() for name in unit.streams)]
+            for stream in running.late
+        }
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
         self._remote: dict[int, RemotePanes] = {}
@@ -137,7 +144,7 @@ class Holders:
             else:
                 self._panes[index].seal(through)
 
-    def answer(self, jobs: Sequence[Job]) -> tuple[list[AnsweredJobs], dict[int, Micros]]:
+    def answer(self, jobs: Sequence[JobGroup]) -> tuple[list[AnsweredJobs], dict[int, Micros]]:
         """What the cells give for the jobs, those that are alike as one, and the time that each unit took.
 
         One call of the kernel a unit, one job for all that are in shards.
@@ -146,59 +153,57 @@ class Holders:
         spent: dict[int, Micros] = {}
         by_unit: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
-            by_unit.setdefault(job.reader.unit, []).append(number)
+            by_unit.setdefault(job.asked.unit, []).append(number)
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
-                for one in self._panes[unit].answer_alike([kernel_reader(jobs[n], n) for n in numbers]):
-                    places = [numbers[place] for place in one.readers]
-                    answered.append(AnsweredJobs(places, [jobs[place] for place in places], one.answered))
+                for one in self._panes[unit].answer_alike([jobs[n].readers(n) for n in numbers]):
+                    answered.append(AnsweredJobs([jobs[numbers[place]] for place in one.readers], one.answered))
                 spent[unit] = self._elapsed() - began
-        remote = {unit: numbers for unit, numbers in by_unit.items() if unit in self._remote}
+        remote = {
+            unit: [one for number in numbers for one in jobs[number].each()]
+            for unit, numbers in by_unit.items()
+            if unit in self._remote
+        }
         if remote:
-            works = tuple(self._remote[u].work([kernel_reader(jobs[n], n) for n in ns]) for u, ns in remote.items())
+            works = tuple(
+                self._remote[unit].work([reader for one in single for reader in one.readers(0).each()])
+                for unit, single in remote.items()
+            )
             output = list(outputs(self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))))
-            for place, (work, numbers) in enumerate(zip(works, remote.values())):
+            for place, (work, single) in enumerate(zip(works, remote.values())):
                 results = assemble(work, output, place)
-                answered += [AnsweredJobs([n], [jobs[n]], result) for n, result in zip(numbers, results)]
+                answered += [AnsweredJobs([one], result) for one, result in zip(single, results)]
         return answered, spent
 
     def late_counts(self) -> dict[str, LateCounts]:
         """Late rows by stream, as they are now."""
         return {name: self._late[name].counts if name in self._late else LateCounts.none() for name in self.streams}
 
-    def drop(self, progress: Mapping[str, Progress], open_from: Mapping[str, Micros]) -> None:
-        """Forget panes that no window to come and no open firing can read.
-
-        ``open_from`` says, by query, after which instant its open windows begin.
-        """
+    def drop(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> None:
+        """Forget panes that no window to come and no open firing can read."""
         opened: dict[int, Micros] = {}
-        for reader in self.running.plan.readers if open_from else ():
-            start = open_from.get(reader.query.name)
-            if start is not None:
-                opened[reader.unit] = min(opened.get(reader.unit, start), start)
-        for index, unit in enumerate(self.running.plan.units):
-            before = self._horizon(unit, joint(progress, unit.streams))
-            before = min(before, opened.get(index, before))
+        for queries, start in open_from:
+            for place in {self._unit_of[query] for query in queries if query in self._unit_of}:
+                opened[place] = min(opened.get(place, start), start)
+        horizons = self._horizons(progress)
+        for index, horizon in enumerate(horizons):
+            before = min(horizon, opened.get(index, horizon))
             if index in self._remote:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
         for stream, late in self._late.items():
-            units = [unit for unit in self.running.plan.units if stream in (s.lower() for s in unit.streams)]
-            late.drop(min(self._horizon(unit, joint(progress, unit.streams)) for unit in units))
+            late.drop(min(horizons[index] for index in self._units_of[stream]))
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""
-        units = self.running.plan.units
-        return min((self._horizon(unit, joint(progress, unit.streams)) for unit in units), default=BEGINNING)
+        return min(self._horizons(progress), default=BEGINNING)
 
-    @staticmethod
-    def _horizon(unit: Unit, progress: Progress) -> Micros:
-        """A unit keeps what lies after this."""
-        if progress.through == BEGINNING:
-            return BEGINNING
-        return progress.through - max(length for length, _step in unit.windows)
+    def _horizons(self, progress: Mapping[str, Progress]) -> list[Micros]:
+        """Each unit keeps what lies after this."""
+        reached = [joint(progress, unit.streams).through for unit in self.running.plan.units]
+        return [BEGINNING if at == BEGINNING else at - length for at, length in zip(reached, self._longest)]
 
     def export(self, batch: int) -> list[Produced]:
         """All live cells by key, for a compacted base; those in shards are merged there, by one job."""

@@ -26,6 +26,7 @@ from punctual.plan.query import Period, Query
 from punctual.plan.shared import Needs, Reader, SharedPlan
 from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
+from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract
 from punctual.share.cadence.class_plans import class_plans
 from punctual.share.planner import ProgramPlanner
@@ -60,7 +61,7 @@ class Programs:
         self._planner = ProgramPlanner()
         self.readers: Mapping[str, Reader] = {}
         """The queries that run, by name."""
-        self.contracts: Mapping[str, Contract] = {}
+        self.contracts = Contracts()
         """What the scheduler knows of them."""
         self._parts: dict[str, tuple[object, ...]] = {}
 
@@ -197,13 +198,13 @@ class Programs:
         stopped = self.stopped()
         self.readers = {one.query.name: one for one in self.running.plan.readers if one.query.name not in stopped}
         timing, former, self._parts = self.running.timing, self._parts, {}
-        contracts: dict[str, Contract] = {}
+        contracts: list[Contract] = []
         for name, reader in self.readers.items():
             parts = (reader, timing.tables[name], timing.works[name], timing.classes[name], self.state.queries[name])
             same = name in former and all(one is other for one, other in zip(former[name], parts))
-            contracts[name] = self.contracts[name] if same else self._contract(reader)
+            contracts.append(self.contracts[name] if same else self._contract(reader))
             self._parts[name] = parts
-        self.contracts = contracts
+        self.contracts = Contracts(contracts)
 
     def _contract(self, reader: Reader) -> Contract:
         query, timing = reader.query, self.running.timing

@@ -9,7 +9,7 @@ A reader's calls are taken apart into *jobs*, (windows, selection) for each syno
 share one, also those of different readers. All jobs of a synopsis are folded by one pass over its series, and all calls
 of one function, parameters and type are finished by one call over all readers' states.
 
-Why it is fast enough: per reader there are a few dictionary lookups; everything else is arrays.
+Why it is fast enough: readers with the same instants arrive as arrays, and nothing is done for each of them alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from punctual.kernel.arrays.rangefold import walk
 from punctual.kernel.panes.cells import take_state
 from punctual.kernel.panes.groups import Groups
 from punctual.kernel.panes.series import Series
-from punctual.kernel.panes.spec import I64, Call, Reader, Selection
+from punctual.kernel.panes.spec import I64, Call, Readers, Selection
 from punctual.kernel.panes.windows import Fold, Questions, Results, every_instant, occupied
 from punctual.kernel.synopses.synopsis import Finish, State, Synopsis, Together
 
@@ -62,7 +62,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredReaders:
-    """The answers of the readers at these places, which are alike."""
+    """The answers of the readers at these places, which are alike: those of one place after the other's."""
 
     readers: list[int]
     answered: Answered
@@ -119,18 +119,20 @@ class _Wanted:
         return Uses(codes // count, codes % count, jobs)
 
 
-def plan_pass(readers: Sequence[Reader], synopses: int, want: Want, dropped: int) -> Pass:
+def plan_pass(readers: Sequence[Readers], synopses: int, want: Want, dropped: int) -> Pass:
     """Take the readers apart; ``want`` numbers a selection that is wanted of a synopsis."""
     sets = _alike(readers)
     ordered = [readers[place] for places in sets for place in places]
-    bounds = _offsets(np.array([len(places) for places in sets], dtype=np.int64))
-    where = _wheres(ordered, want)
-    windows = _windows(ordered, where)
+    sizes = np.array([len(one) for one in ordered], dtype=np.int64)
+    bounds = _offsets(np.array([sum(len(readers[place]) for place in places) for places in sets], dtype=np.int64))
+    where = _joined([np.array([want(one, 0) for one in some.wheres])[some.where] for some in ordered])
+    ranges = _joined([some.ranges for some in ordered])
+    windows = _windows(ordered, sizes, where, ranges)
     wanted = [_Wanted() for _ in range(synopses)]
     for number, places in enumerate(sets):
         own = slice(bounds[number], bounds[number + 1])
-        selections = _selections(ordered[own], want)
-        for c, call in enumerate(readers[places[0]].calls):
+        selections = _selections([readers[place] for place in places], want)
+        for c, call in enumerate(readers[places[0]].calls[0]):
             of = wanted[call.synopsis]
             of.finishes.append(_finish_of(call))
             of.places.append((number, c))
@@ -138,55 +140,47 @@ def plan_pass(readers: Sequence[Reader], synopses: int, want: Want, dropped: int
             of.selections.append(selections[:, c])
     questions = Questions(
         where,
-        np.array([reader.range_us for reader in ordered], dtype=np.int64),
-        _offsets(np.array([reader.instants.size for reader in ordered], dtype=np.int64)),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(reader.instants for reader in ordered)]),
+        ranges,
+        _offsets(np.repeat(np.array([some.instants.size for some in ordered], dtype=np.int64), sizes)),
+        _joined([np.tile(some.instants, len(some)) for some in ordered]),
         dropped,
     )
-    calls = [len(readers[places[0]].calls) for places in sets]
+    calls = [len(readers[places[0]].calls[0]) for places in sets]
     return Pass(questions, sets, bounds.tolist(), calls, [one.uses() for one in wanted])
 
 
-def _alike(readers: Sequence[Reader]) -> list[list[int]]:
+def call_shape(calls: Sequence[Call]) -> tuple[Hashable, ...]:
+    """What calls have in common that are finished as one."""
+    return tuple((call.synopsis, *_finish_of(call)) for call in calls)
+
+
+def _alike(readers: Sequence[Readers]) -> list[list[int]]:
     """Places of readers that are answered as one, in their order."""
-    shapes: dict[int, tuple[Hashable, ...]] = {}
     sets: dict[tuple[Hashable, ...], list[int]] = {}
-    for place, reader in enumerate(readers):
-        shape = shapes.get(id(reader.calls))
-        if shape is None:
-            shape = shapes[id(reader.calls)] = tuple((call.synopsis, *_finish_of(call)) for call in reader.calls)
-        sets.setdefault((reader.family, shape), []).append(place)
+    for place, some in enumerate(readers):
+        sets.setdefault((some.family, call_shape(some.calls[0])), []).append(place)
     return list(sets.values())
 
 
-def _wheres(readers: Sequence[Reader], want: Want) -> I64:
-    """The number of each reader's own selection. Those of one program are nearly always the very same object."""
-    known: dict[int, int] = {}
-    for reader in readers:
-        if id(reader.where) not in known:
-            known[id(reader.where)] = want(reader.where, 0)
-    return np.array([known[id(reader.where)] for reader in readers], dtype=np.int64)
+def _selections(readers: Sequence[Readers], want: Want) -> I64Matrix:
+    """The numbers of the selections of all calls, a row for each reader."""
+    rows = [
+        np.array([[want(call.selection, call.synopsis) for call in calls] for calls in some.calls], np.int64)[some.call]
+        for some in readers
+    ]
+    return np.concatenate(rows)
 
 
-def _selections(readers: Sequence[Reader], want: Want) -> I64Matrix:
-    """The numbers of the selections of all calls, a row for each reader; calls too are often the very same object."""
-    known: dict[int, list[int]] = {}
-    for reader in readers:
-        if id(reader.calls) not in known:
-            known[id(reader.calls)] = [want(call.selection, call.synopsis) for call in reader.calls]
-    return np.array([known[id(reader.calls)] for reader in readers], dtype=np.int64)
-
-
-def _windows(readers: Sequence[Reader], where: I64) -> I64:
+def _windows(readers: Sequence[Readers], sizes: I64, where: I64, ranges: I64) -> I64:
     """Readers of the very same windows share their states: the first of them stands for all."""
-    first: dict[tuple[int, int, bytes], int] = {}
-    return np.array(
-        [
-            first.setdefault((own, reader.range_us, reader.instants.tobytes()), number)
-            for number, (own, reader) in enumerate(zip(where.tolist(), readers))
-        ],
-        dtype=np.int64,
-    )
+    known: dict[bytes, int] = {}
+    at = np.array([known.setdefault(some.instants.tobytes(), len(known)) for some in readers], np.int64)
+    order = np.lexsort((ranges, where, instants := np.repeat(at, sizes)))
+    new = np.ones(order.size, np.bool_)
+    new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in (ranges, where, instants)], axis=0)
+    found = np.empty_like(order)
+    found[order] = order[new][np.cumsum(new) - 1]
+    return found
 
 
 def answer_pass(
@@ -267,6 +261,10 @@ def _finish_of(call: Call) -> Finish:
 def _some(state: State, rows: I64, height: int) -> State:
     """Some rows of a state, which has so many."""
     return state if rows.size == height else take_state(state, pa.array(rows))
+
+
+def _joined(parts: Sequence[I64]) -> I64:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _offsets(counts: I64) -> I64:

@@ -39,7 +39,7 @@ from punctual.kernel.panes.scan import Scan
 from punctual.kernel.panes.select import Block
 from punctual.kernel.panes.selections import Selections
 from punctual.kernel.panes.series import smallest_pair
-from punctual.kernel.panes.spec import Reader, UnitSpec
+from punctual.kernel.panes.spec import Reader, Readers, UnitSpec
 from punctual.kernel.panes.windows import fold
 from punctual.kernel.synopses.synopsis import State
 
@@ -107,7 +107,7 @@ class Panes:
     def answer(self, readers: Sequence[Reader]) -> list[Answered]:
         """Answer all readers, each by itself; see `answer_alike`."""
         found: list[Answered | None] = [None] * len(readers)
-        for one in self.answer_alike(readers):
+        for one in self.answer_alike([reader.alone() for reader in readers]):
             first = 0
             for place in one.readers:
                 count = readers[place].instants.size
@@ -115,7 +115,7 @@ class Panes:
                 first += count
         return [answered for answered in found if answered is not None]
 
-    def answer_alike(self, readers: Sequence[Reader]) -> list[AnsweredReaders]:
+    def answer_alike(self, readers: Sequence[Readers]) -> list[AnsweredReaders]:
         """Answer all readers, whose instants are sealed; those that are alike as one.
 
         Without keys there is one row per instant; with keys, one for each group that has a row in the window.

@@ -123,12 +123,40 @@ class Call:
 class Reader:
     """One query: the windows ``(at - range_us, at]`` for every ``at`` of the sorted ``instants``.
 
-    ``where`` decides which groups a window has; a call's own selection implies it or narrows it (FILTER). Readers of
-    one ``family`` that call the same functions are answered as one.
+    ``where`` decides which groups a window has; a call's own selection implies it or narrows it (FILTER).
     """
 
     where: Selection
     range_us: int
     instants: I64
     calls: tuple[Call, ...]
+
+    def alone(self) -> Readers:
+        """Readers of which it is the only one."""
+        first = np.zeros(1, np.int64)
+        return Readers((self.where,), first, np.array([self.range_us], np.int64), (self.calls,), first, self.instants)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readers:
+    """Queries with the same instants that call the same functions, as arrays with an entry for each.
+
+    ``where`` is the place of a query's selection in ``wheres``, ``call`` that of its calls in ``calls``. Readers of one
+    ``family`` that call the same functions are answered as one, also where their instants differ.
+    """
+
+    wheres: tuple[Selection, ...]
+    where: I64
+    ranges: I64
+    calls: tuple[tuple[Call, ...], ...]
+    call: I64
+    instants: I64
     family: int = 0
+
+    def __len__(self) -> int:
+        return int(self.ranges.size)
+
+    def each(self) -> list[Reader]:
+        """Each by itself."""
+        several = zip(self.where.tolist(), self.ranges.tolist(), self.call.tolist())
+        return [Reader(self.wheres[w], length, self.instants, self.calls[c]) for w, length, c in several]

@@ -358,23 +358,51 @@ def _round(low: I64, offsets: I64, digits: NDArray[np.int32]) -> F64:
 
 
 @compiled
+def quotient(limbs: I64, count: int, divisor: int) -> tuple[int, int]:
+    """The 62 leading bits of a positive number over a divisor below 2**47, and their exponent, as :func:`leading` has
+    them.
+
+    Limbs have 32 bits, lowest first. They are divided from the top, whole ones where the divisor lets a remainder and a
+    limb fit into 63 bits, and no further down than the bits that are asked for.
+    """
+    bits = 32 if divisor < 1 << 31 else 16
+    k = count * (32 // bits)
+    head, length, rest = 0, 0, 0
+    while True:
+        k -= 1
+        digit = 0
+        if k >= 0:
+            digit = limbs[k] if bits == 32 else (limbs[k >> 1] >> (16 * (k & 1))) & 0xFFFF
+        rest = (rest << bits) | digit
+        own = rest // divisor
+        rest -= own * divisor
+        if length + bits > 62:
+            break
+        head = (head << bits) | own
+        if length > 0:
+            length += bits
+        elif own != 0:
+            length = math.frexp(float(own))[1]
+    taken = 62 - length
+    below = own & ((1 << (bits - taken)) - 1)
+    head = (head << taken) | (own >> (bits - taken))
+    for j in range((k * bits + 31) >> 5):
+        rest |= limbs[j] if j < (k * bits) >> 5 else limbs[j] & 0xFFFF
+    return head | (1 if below != 0 or rest != 0 else 0), k * bits + bits - taken
+
+
+@compiled
 def _means(low: I64, offsets: I64, digits: NDArray[np.int32], n: I64) -> F64:
     out = np.zeros(low.size, np.float64)
     widest = 0
     for i in range(low.size):
         widest = max(widest, offsets[i + 1] - offsets[i])
     limbs = np.zeros(widest + 1, np.int64)
-    number = np.zeros(2 * widest + FRACTION, np.int64)
     for i in range(low.size):
         width = offsets[i + 1] - offsets[i]
         if width == 0:
             continue
         sign = magnitude(digits, offsets[i], offsets[i + 1], limbs)
-        number[:FRACTION] = 0
-        for k in range(2 * width):
-            number[FRACTION + k] = (limbs[k >> 1] >> (16 * (k & 1))) & 0xFFFF
-        count = FRACTION + 2 * width
-        rest = divide(number, count, max(n[i], 1))
-        head, exponent = leading(number, count, 16)
-        out[i] = sign * nearest(head | (rest != 0), exponent - 16 * FRACTION + 32 * (low[i] - UNIT))
+        head, exponent = quotient(limbs, width, max(n[i], 1))
+        out[i] = sign * nearest(head, exponent + 32 * (low[i] - UNIT))
     return out

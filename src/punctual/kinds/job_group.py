@@ -1,0 +1,103 @@
+"""Firings of several queries that are answered as one, and what the cells gave for them.
+
+Model
+-----
+A *job group* are queries of one form (`punctual.kinds.asked`) at the same instants: an object for all of them, and an
+entry in its arrays for each. Answers go through it query after query, and through several groups group after group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punctual.kernel.panes import spec as kernel
+from punctual.kernel.panes.panes import Answered
+from punctual.kinds.asked import AskedTogether
+from punctual.kinds.job import Job
+from punctual.ports.answers import AnswerBlock
+from punctual.schedule.due import DueInstants
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobGroup:
+    """Queries that are answered as one, and the instants that all of them answer."""
+
+    asked: AskedTogether
+    due: DueInstants
+    number: int = 0
+    """Which answer of its instants this is: some queries give several."""
+    released: I64 | None = None
+    """When each instant was released; None in a replay at full speed, where the wall clock says nothing."""
+    late: NDArray[np.int64] | None = None
+    """How many rows came too late for each window, a row for each query; None where none did."""
+    setting: float | None = None
+    last: AnswerBlock | None = None
+    """The last answer of the only query, where the next ones depend on it and there is one."""
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def size(self) -> int:
+        """How many answers it has."""
+        return len(self) * int(self.due.instants.size)
+
+    def job(self) -> Job:
+        """The job of the first query."""
+        one = self.asked.asked[0]
+        return Job(one.reader, one.types, self.due, int(self.asked.after[0]), self.setting, self.last)
+
+    def readers(self, place: int) -> kernel.Readers:
+        """What is asked of the cells by the group that has this place in its pass."""
+        family = -1 - place if self.asked.family is None else self.asked.family
+        return replace(self.asked.readers, instants=self.due.instants, family=family)
+
+    def only(self, chosen: NDArray[np.bool_]) -> JobGroup:
+        """The same for some of its instants."""
+        released = None if self.released is None else self.released[chosen]
+        late = None if self.late is None else self.late[:, chosen]
+        return replace(self, due=self.due.only(chosen), released=released, late=late)
+
+    def each(self) -> list[JobGroup]:
+        """Each query by itself."""
+        if len(self) == 1:
+            return [self]
+        return [
+            replace(self, asked=self.asked.only([n]), late=None if self.late is None else self.late[[n]])
+            for n in range(len(self))
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnsweredJobs:
+    """Groups that are answered as one, and what the cells gave: instants are counted through all of them."""
+
+    groups: Sequence[JobGroup]
+    answered: Answered
+
+    @property
+    def place(self) -> int:
+        """The place of the first query in its program."""
+        return min(int(group.asked.places.min()) for group in self.groups)
+
+    def joined(self) -> Job:
+        """One job for what such queries have in common."""
+        due = DueInstants.joined([group.due.repeated(len(group)) for group in self.groups])
+        return replace(self.groups[0].job(), due=due)
+
+    def each(self) -> list[AnsweredJobs]:
+        """Each query by itself."""
+        if len(self.groups) == 1 and len(self.groups[0]) == 1:
+            return [self]
+        found = []
+        start = 0
+        for one in (one for group in self.groups for one in group.each()):
+            found.append(AnsweredJobs([one], self.answered.part(start, start + one.size)))
+            start += one.size
+        return found
