@@ -27,6 +27,7 @@ class Count:
 
     Examples
     --------
+    >>> import numpy as np
     >>> count = Count("count")
     >>> state = count.lift(np.array([0, 1, 1]), 3, pa.array([5, None, 6]), np.zeros(3, np.int64), ())
     >>> state["n"].to_pylist()
