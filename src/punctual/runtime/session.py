@@ -92,7 +92,7 @@ SILENCED = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pys
 """Python loggers that would print what an exception already says."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-LATE_C2 = "-XX:+IgnoreUnrecognizedVMOptions " + " ".join(
+LATE_C2 = " ".join(
     f"-XX:Tier4{threshold}={10 * usual}"
     for threshold, usual in (
         ("InvocationThreshold", 5_000),
@@ -102,8 +102,7 @@ LATE_C2 = "-XX:+IgnoreUnrecognizedVMOptions " + " ".join(
     )
 )
 """C2 takes a method on after ten times as many calls as by default: at start it was a third of the JVM's CPU time, for
-code that runs no more once Spark is up. What every batch runs gets there within the first ones. A JVM without these
-options goes on without them."""
+code that runs no more once Spark is up. What every batch runs gets there within the first ones."""
 SPARK_PREFIXES = ("SPARK_", "PYSPARK_")
 JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 
