@@ -78,8 +78,8 @@ class StandsIn:
         """Watch no more, and let the engine go."""
         del self._answering.answer, self._answering, self._answer
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
-        return self._answer(jobs, memory, timing)
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+        return self._answer(jobs, memory, timing, max_rows)
 
 
 class Watched(StandsIn):
@@ -90,12 +90,12 @@ class Watched(StandsIn):
         self.calls: list[Execution] = []
         self._one_by_one = one_by_one
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in _executions(jobs) if self._one_by_one else [jobs]:
             merges, began = _merges(memory), process_time()
-            answered = self._answer(some, metered, timing)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing, max_rows)  # type: ignore[arg-type]
             cpu = process_time() - began
             assert not answered.failed, answered.failed
             self.calls.append(

@@ -85,12 +85,12 @@ class _Watched(StandsIn):
         self._ran = ran
         self._cut = cut
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in cut_into(jobs, self._cut if self.measuring else "not at all"):
             began = process_time()
-            answered = self._answer(some, metered, timing)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing, max_rows)  # type: ignore[arg-type]
             cpu = process_time() - began
             assert not answered.failed, answered.failed
             if self.measuring:

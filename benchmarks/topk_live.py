@@ -34,9 +34,9 @@ class _Spending(StandsIn):
         self._clock = clock
         self._factor = factor
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
         began = process_time()
-        found = self._answer(jobs, memory, timing)
+        found = self._answer(jobs, memory, timing, max_rows)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)
         for one in jobs:
             for name in one.asked.queries.tolist():

@@ -162,6 +162,10 @@ class Options:
         default="dynamic-sampling",
         metadata=_choice("qos", Qos, "what gives way when there is more to do than time", "fixed-sampling", "feedback"),
     )
+    max_answer_rows: int = field(
+        default=1_000_000,
+        metadata=_option("max_answer_rows", _integer(1), WHOLE.format(1), "the most rows of one answer of a row query"),
+    )
     keep_answers_us: Micros = field(
         default=UNITS_US["DAY"], metadata=_duration("keep_answers", "how long the log keeps answers")
     )
@@ -169,7 +173,6 @@ class Options:
 
 NOT_YET: Mapping[str, str] = {
     "keep": "the share of rows that queries with QUALITY use without any load",
-    "max_answer_rows": "the most rows of one answer",
     "closed_forms": "whether uncertain values are computed without worlds where that is possible",
     "anytime": "how anytime queries share the time",
     "epoch": "the length of a planning epoch of anytime queries",

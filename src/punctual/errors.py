@@ -7,6 +7,7 @@ stable code, one fact, the place in the source, and what to do. The internal hal
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -118,6 +119,26 @@ class ProgramErrors(PunctualError):
 
 class InternalError(Exception):
     """A bug in Punctual: please report it with the text below it."""
+
+
+def corrupt(path: str, why: str) -> StateError:
+    """The error for a file of the state that is not what was written."""
+    return StateError(
+        "state.corrupt",
+        f'file "{path}" is damaged: {why}',
+        detail="the state was left as it is, and nothing was read from it",
+        hint="restore the state directory from a copy, or start with an empty one",
+    )
+
+
+def suggest(name: str, known: Iterable[str], kind: str) -> str | None:
+    """A hint: the names that look alike, else all there are."""
+    names = list(dict.fromkeys(known))
+    lower = {n.lower(): n for n in names}
+    near = [lower[n] for n in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"{kind}: {', '.join(names)}" if names else None
 
 
 def _underline(text: str, span: Span) -> list[str]:

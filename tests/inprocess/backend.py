@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,11 +19,12 @@ import pyarrow.csv
 
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.rows import Join
-from punctual.runtime.backend import Question, SliceWork, Tick, TypeReport, TypeRequest
+from punctual.runtime.backend import Question, RowTypeRequest, RowWork, SliceWork, Tick, TypeReport, TypeRequest
 from punctual.runtime.direct_plan import direct_stream
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.direct import ScanAndReduce
 from punctual.runtime.operators.enrich import Lookup
+from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.order import Order
 from punctual.runtime.operators.projected import ReduceProjected
 from punctual.runtime.operators.reduction import Reduce
@@ -34,6 +35,7 @@ from punctual.scan.parts import Weighed
 from punctual.store.products import OUTPUT, to_ipc
 from tests.inprocess.dealt import Dealt
 from tests.inprocess.landed import read_landed
+from tests.inprocess.rows import answer
 from tests.inprocess.typecheck import typecheck
 from tests.reference.duck import arrow_type, connect, duck_text
 
@@ -59,7 +61,10 @@ class InProcess:
         """A connection of DuckDB serves one thread at a time; the engine has a reader and a holder."""
 
     def typecheck(
-        self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
+        self,
+        relations: Sequence[Declared],
+        requests: Sequence[TypeRequest | RowTypeRequest],
+        known: Sequence[Stream | Table],
     ) -> TypeReport:
         with self._one_at_a_time:
             return typecheck(self._duck, relations, requests, known)
@@ -105,7 +110,8 @@ class InProcess:
         text = text.replace(THROUGH, str(work.complete_through)).replace(HORIZON, str(work.horizon))
         rows = self._duck.sql(text).to_arrow_table()
         late = work.late if branch.counted else None
-        operator = ReduceProjected(Reduce(work.stream, branch.units, late, tick.shards, branch.counted))
+        reduction = Reduce(work.stream, branch.units, late, tick.shards, branch.counted, branch.retain)
+        operator = ReduceProjected(reduction)
         dealt = self._random.integers(0, self._partitions, rows.num_rows)
         found: list[pa.RecordBatch] = []
         for part in range(self._partitions):
@@ -118,10 +124,15 @@ class InProcess:
         self._duck.register(name, joined_table(join, table))
         return name
 
-    def shards(self, operator: AnswerShards) -> pa.Table:
-        each = replace(operator, tasks=operator.shards)
-        found = [batch for task in self._random.permutation(operator.shards) for batch in each.run(None, int(task))]
+    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
+        tasks = operator.most_tasks
+        each = replace(operator, tasks=tasks)
+        found = [batch for task in self._random.permutation(tasks) for batch in each.run(None, int(task))]
         return pa.Table.from_batches(found, OUTPUT)
+
+    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+        with self._one_at_a_time:
+            return answer(self._duck, work, tables)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         with self._one_at_a_time:

@@ -14,7 +14,8 @@ from punctual.plan.expression import INSTANT, NULL, Expression, aggregate_name, 
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.sql_text import quoted
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import QueryTypes, TypeReport, TypeRequest
+from punctual.runtime.backend import QueryTypes, RowTypeRequest, TypeReport, TypeRequest
+from tests.inprocess.rows import row_types
 from tests.reference.duck import duck_text, types_of
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -25,13 +26,16 @@ TYPES: dict[tuple[TypeRequest, Stream | Table, tuple[Stream | Table, ...]], Quer
 def typecheck(
     connection: duckdb.DuckDBPyConnection,
     relations: Sequence[Declared],
-    requests: Sequence[TypeRequest],
+    requests: Sequence[TypeRequest | RowTypeRequest],
     known: Sequence[Stream | Table],
 ) -> TypeReport:
     """The types of all requests; what is wrong is raised as DuckDB says it."""
     every = {r.name.lower(): r for r in (*known, *(d.relation for d in relations))}
     found = {}
     for request in requests:
+        if isinstance(request, RowTypeRequest):
+            found[request.query.name] = row_types(connection, request, every)
+            continue
         tables = tuple(every[join.table.lower()] for join in request.rows.joins)
         stream = every[request.query.streams[0].lower()]
         known_types = TYPES.get((request, stream, tables))

@@ -127,7 +127,7 @@ def test_shards_are_even() -> None:
 
 
 def test_what_is_no_key_is_refused() -> None:
-    with pytest.raises(InternalError, match="no group key"):
+    with pytest.raises(InternalError, match="no hash"):
         shard_of([pa.array([[1]])], 4)
 
 

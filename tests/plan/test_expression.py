@@ -34,6 +34,10 @@ MAY_EDIT_TEXT = {
     "runtime/plain_expressions.py": "it reads expressions, and edits none",
     "runtime/declared_types.py": "it reads types, and edits none",
     "runtime/analysis.py": "the name of a function in a message of Spark's",
+    "runtime/row_queries/refusals.py": "what Spark says of a row query",
+    "runtime/row_queries/row_analysis.py": "the name that Spark gives to a column",
+    "runtime/row_queries/plan_nodes.py": "the names of nodes of a plan",
+    "runtime/row_queries/repeats.py": "the names of nodes of a plan",
     "engine/batch/isolate.py": "what Spark says of a failed job",
 }
 

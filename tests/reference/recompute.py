@@ -16,7 +16,7 @@ It shares nothing with the kernels, the planner and the engine; ``aggregates.py`
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -30,7 +30,8 @@ from sqlglot import exp
 from tests.cqt.cells import MISSING, Malformed
 from tests.reference.aggregates import replace_aggregates
 from tests.reference.duck import arrow_type, connect, duck_sql, duck_text, parse
-from tests.reference.statements import Drop, Option, Query, Stream, Table, read_statement
+from tests.reference.row_queries import RowQuery, read_row_query
+from tests.reference.statements import Drop, Option, Query, RowText, Stream, Table, read_statement
 
 BEGINNING, FOREVER = -(2**62), 2**62
 EARLIEST = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
@@ -78,9 +79,9 @@ class StreamState:
 
 @dataclass(slots=True)
 class QueryState:
-    query: Query
+    query: Query | RowQuery
     text: str
-    stream: str
+    streams: tuple[str, ...]
     after: int
     batch: int
     covered_from: int
@@ -90,7 +91,8 @@ class QueryState:
 class Reference:
     """Plays a case. ``covered`` says for a query that is added later how much of the past other queries' panes still
     hold for it: rows younger than what is complete minus that duration; without an entry it starts from nothing.
-    ``planned`` says when a query answers that does not keep to the multiples of its bound, stretch after stretch."""
+    ``planned`` says when a query answers that does not keep to the multiples of its bound, stretch after stretch;
+    ``row_queries`` are the names of queries that are answered from rows."""
 
     def __init__(
         self,
@@ -99,11 +101,13 @@ class Reference:
         max_ahead: int,
         covered: Mapping[str, int],
         planned: Mapping[str, Sequence[Planned]] | None = None,
+        row_queries: Collection[str] = (),
     ) -> None:
         self._base = base
         self._horizon = now + max_ahead
         self._covered = covered
         self._planned = planned or {}
+        self._row_queries = row_queries
         self._duck = connect()
         self.streams: dict[str, StreamState] = {}
         self.queries: dict[str, QueryState] = {}
@@ -115,7 +119,7 @@ class Reference:
     # -- what a case says --------------------------------------------------------------------------
 
     def statement(self, text: str) -> None:
-        match read_statement(text, self._base):
+        match read_statement(text, self._base, self._row_queries):
             case Stream() as stream:
                 self.streams[stream.name] = StreamState(stream)
                 self._create(stream)
@@ -123,6 +127,8 @@ class Reference:
                 self._load(table)
             case Query() as query:
                 self._add(query)
+            case RowText(name, written):
+                self._add_rows(name, written)
             case Drop(name):
                 self._dropped[name] = self.queries.pop(name)
             case Option():
@@ -142,10 +148,17 @@ class Reference:
     def advance(self, through: Mapping[str, int]) -> None:
         for name, at in through.items():
             self.streams[name].through = max(self.streams[name].through, at)
+        for name in through:
             self._answer(name)
 
     def end(self) -> None:
-        self.advance({name: s.greatest for name, s in self.streams.items() if s.greatest is not None})
+        ends = {name: s.greatest for name, s in self.streams.items() if s.greatest is not None}
+        own = dict(ends)
+        for query in self.queries.values():  # streams that are read together end together
+            last = max((own[name] for name in query.streams if name in own), default=None)
+            if last is not None:
+                ends |= {name: max(last, ends.get(name, last)) for name in query.streams}
+        self.advance(ends)
 
     def answers(self, query: str) -> list[Answer]:
         """All answers of a query so far; also of one that was dropped."""
@@ -242,20 +255,43 @@ class Reference:
                 found.replace(exp.Subquery(this=parse(window), alias=exp.TableAlias(this=exp.to_identifier(alias))))
         _order_by_keys(select)
         text = duck_sql(select.transform(_instant))
-        self.queries[query.name] = QueryState(query, text, table.name, state.through, state.batch, covered_from)
+        self.queries[query.name] = QueryState(query, text, (table.name,), state.through, state.batch, covered_from)
+
+    def _add_rows(self, name: str, written: str) -> None:
+        kept = self._covered.get(name, 0)
+        covered: list[int] = []
+
+        def window(stream: str, begin: int, end: int) -> str:
+            state = self.streams[stream]
+            columns = ", ".join(column.name for column in state.stream.columns)
+            text = f"SELECT {columns} FROM {stream} WHERE _t > {begin} AND _t <= {end}"
+            if state.greatest is not None:
+                covered.append(state.through - kept if kept else state.greatest)
+                text += f" AND (_batch > {state.batch} OR {int(bool(kept))} = 1 AND _t > {covered[-1]})"
+            return text
+
+        def columns(text: str) -> int:
+            return len(self._duck.execute(f"DESCRIBE {text}").fetchall())
+
+        query = read_row_query(name, written, window, columns)
+        through = min(self.streams[stream].through for stream in query.streams)
+        covered_from = max(covered, default=BEGINNING)
+        self.queries[name] = QueryState(query, "", query.streams, through, 0, covered_from)
 
     def _answer(self, stream: str) -> None:
-        state = self.streams[stream]
-        if state.least is None:
-            return
         for query in self.queries.values():
-            if query.stream != stream:
+            if stream not in query.streams:
                 continue
-            for at in self._instants(query.query, max(state.least, query.after + 1), state.through):
-                query.answers.append(self._evaluate(query, state, at))
-            query.after = max(query.after, state.through)
+            states = [self.streams[name] for name in query.streams]
+            least = min((state.least for state in states if state.least is not None), default=None)
+            through = min(state.through for state in states)
+            if least is None or through == BEGINNING:
+                continue
+            for at in self._instants(query.query, max(least, query.after + 1), through):
+                query.answers.append(self._evaluate(query, states, at))
+            query.after = max(query.after, through)
 
-    def _instants(self, query: Query, first: int, last: int) -> list[int]:
+    def _instants(self, query: Query | RowQuery, first: int, last: int) -> list[int]:
         """When a query answers in [first, last]."""
         stretches = self._planned.get(query.name, (Planned(FOREVER, (0,), query.step_us),))
         found = []
@@ -267,13 +303,17 @@ class Reference:
             assert later - earlier <= query.step_us, f"the case states instants of {query.name} beyond its bound"
         return [at for at in found if at >= first]
 
-    def _evaluate(self, query: QueryState, state: StreamState, at: int) -> Answer:
+    def _evaluate(self, query: QueryState, states: Sequence[StreamState], at: int) -> Answer:
         start = at - query.query.range_us
-        text = query.text.replace(str(FROM), str(start)).replace(str(THROUGH), str(at)).replace(str(INSTANT), str(at))
+        if isinstance(query.query, RowQuery):
+            text = query.query.at(at)
+        else:
+            text = query.text.replace(str(FROM), str(start)).replace(str(THROUGH), str(at))
+            text = text.replace(str(INSTANT), str(at))
         result = self._duck.execute(text)
         columns = tuple(column[0] for column in result.description)
         rows = tuple(tuple(_plain(cell) for cell in row) for row in result.fetchall())
-        late = sum(start < time <= at for time in state.late)
+        late = sum(start < time <= at for state in states for time in state.late)
         return Answer(at, columns, rows, start >= query.covered_from, late)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ TABLE = re.compile(
     r"\s*CREATE\s+TABLE\s+(\w+)\s*\((.*)\)\s*FROM\s+FILES\s+'([^']*)'\s*FORMAT\s+CSV\s*;?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-QUERY = re.compile(r"\s*CREATE\s+QUERY\s+(\w+)\s+AS\s+(SELECT\b.*?);?\s*", re.IGNORECASE | re.DOTALL)
+QUERY = re.compile(r"\s*CREATE\s+QUERY\s+(\w+)\s+AS\s+((?:SELECT|WITH)\b.*?);?\s*", re.IGNORECASE | re.DOTALL)
 DROP = re.compile(r"\s*DROP\s+QUERY\s+(\w+)\s*;?\s*", re.IGNORECASE)
 SET = re.compile(r"\s*SET\s+.*", re.IGNORECASE | re.DOTALL)
 COLUMN = re.compile(r"\s*(\w+)\s+([A-Za-z]+(?:\([\d\s,]*\))?)(.*)", re.DOTALL)
@@ -64,6 +65,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class RowText:
+    """A row query as written."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     name: str
 
@@ -73,17 +82,19 @@ class Option:
     """A SET statement: it must not change answers, so the reference does not look into it."""
 
 
-Statement = Stream | Table | Query | Drop | Option
+Statement = Stream | Table | Query | RowText | Drop | Option
 
 
-def read_statement(text: str, base: Path) -> Statement:
-    """One statement of a case; paths are relative to ``base``."""
+def read_statement(text: str, base: Path, row_queries: Collection[str] = ()) -> Statement:
+    """One statement of a case; paths are relative to ``base``, ``row_queries`` are the names of such queries."""
     bare = re.sub(r"--[^\n]*", "", text)
     if match := STREAM.fullmatch(bare):
         return _stream(match[1], match[2])
     if match := TABLE.fullmatch(bare):
         return Table(match[1], _columns(match[2]), base / match[3])
     if match := QUERY.fullmatch(bare):
+        if match[1] in row_queries:
+            return RowText(match[1], match[2])
         return _query(match[1], match[2])
     if match := DROP.fullmatch(bare):
         return Drop(match[1])
@@ -96,7 +107,7 @@ def _stream(name: str, inner: str) -> Stream:
     parts = _split(inner)
     (time,) = (part for part in parts if re.search(r"\bEVENT\s+TIME\b", part, re.IGNORECASE))
     watermark = WATERMARK.search(time)
-    watermark_us = _us(watermark[1], watermark[2]) if watermark else 0
+    watermark_us = duration_us(watermark[1], watermark[2]) if watermark else 0
     return Stream(name, _columns(inner), time.split()[0], watermark_us)
 
 
@@ -119,10 +130,11 @@ def _query(name: str, select: str) -> Query:
     step = cadence or window
     at = 1 if cadence else 3
     bare = DEADLINE.sub("", CADENCE.sub("", WINDOW.sub("", select)))
-    return Query(name, bare, _us(window[1], window[2]), _us(step[at], step[at + 1]))
+    return Query(name, bare, duration_us(window[1], window[2]), duration_us(step[at], step[at + 1]))
 
 
-def _us(number: str, unit: str) -> int:
+def duration_us(number: str, unit: str) -> int:
+    """A duration of a case's program in microseconds."""
     size = UNITS_US[unit.upper().removesuffix("S")] if unit else 1_000_000
     return round(float(number) * size)
 

@@ -142,7 +142,9 @@ def compiled(selects: Sequence[str]) -> tuple[list[Declared], list[TypeRequest]]
             query = compile_program(text, program.catalog, base=".").catalog.queries[f"q{number}"]
         except PunctualError:
             continue
-        requests.append(registry.kind_of(query).type_request(query))
+        request = registry.kind_of(query).type_request(query)
+        if isinstance(request, TypeRequest):  # types of row queries are always Spark's
+            requests.append(request)
     return program.declarations, requests
 
 

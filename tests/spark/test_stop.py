@@ -52,7 +52,7 @@ def test_closing_ends_the_jobs_of_the_engine_and_no_others(spark: SparkSession) 
 
     def work() -> None:
         try:
-            backend.shards(Sleep())  # type: ignore[arg-type]
+            backend.run_tasks(Sleep())  # type: ignore[arg-type]
         except BaseException as problem:
             ended.append(problem)
 

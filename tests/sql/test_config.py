@@ -77,7 +77,7 @@ def test_instants(text: str, at: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     *((name, value) for name in (
-        "keep", "max_answer_rows", "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
+        "keep", "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
         "adapt",
     ) for value in ("auto", "5")),
     ("window_merge", "rows"), ("qos", "fixed-sampling"), ("qos", "feedback"), (" QoS ", " FEEDBACK "),

@@ -295,7 +295,8 @@ class Core:
     def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held."""
         running, jobs = self.programs.running, self._jobs.of(groups)
-        return lambda: self._answering.answer(jobs, self.held.holders, running.timing)
+        max_rows = self.programs.options.max_answer_rows
+        return lambda: self._answering.answer(jobs, self.held.holders, running.timing, max_rows)
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""

@@ -12,6 +12,7 @@ from punctual.catalog import Catalog
 from punctual.clock import duration_text, span_text
 from punctual.estimate.panes import panes_in_window
 from punctual.explain.columns import count, line
+from punctual.explain.rows import retain_block, row_query_block, row_query_json
 from punctual.explain.schedule import Schedule
 from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
@@ -33,7 +34,9 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
     numbers = iter(range(1, 10**9))
     scans: dict[str, str] = {}
     blocks: list[str] = []
-    for name in (stream.lower() for unit in plan.units for stream in unit.streams):
+    read = [stream for unit in plan.units for stream in unit.streams]
+    read += [window.stream for reader in plan.row_readers for window in reader.windows]
+    for name in (stream.lower() for stream in read):
         if name not in scans:
             scans[name] = f"u{next(numbers)}"
             blocks.append(_scan(scans[name], catalog.streams[name]))
@@ -57,8 +60,14 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
         units[index] = f"u{next(numbers)}"
         blocks.append(_panes(units[index], source, plan, index, way(unit, catalog)))
     blocks += [_merge(f"u{next(numbers)}", units[r.unit], plan.units[r.unit], r) for r in plan.readers]
+    rows: dict[str, str] = {}
+    for name in (window.stream.lower() for reader in plan.row_readers for window in reader.windows):
+        if name not in rows:
+            rows[name] = f"u{next(numbers)}"
+            blocks.append(retain_block(rows[name], scans[name], plan, catalog.streams[name]))
+    blocks += [row_query_block(f"u{next(numbers)}", rows, reader) for reader in plan.row_readers]
     labels = next(numbers) - 1
-    head = f"shared plan · {count(len(plan.readers), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
+    head = f"shared plan · {count(len(plan.queries), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
     texts = [head, "\n".join(blocks)]
     if rides:
         texts.append("\n".join(["who rides on whom", *(_ride(ride, plan, units, work) for ride in rides)]))
@@ -103,7 +112,7 @@ def explain_json(
 ) -> dict[str, Any]:
     """The shared plan and the schedule for programs."""
     return {
-        "queries": len(plan.readers),
+        "queries": len(plan.queries),
         "classes": schedule.to_json(),
         "rides": [_ride_json(ride) for ride in rides],
         "units": [
@@ -141,6 +150,7 @@ def explain_json(
             }
             for r in plan.readers
         ],
+        "row_queries": [row_query_json(reader) for reader in plan.row_readers],
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from punctual.kernel.arrays.row_order import row_order
 from punctual.kernel.cadence import plateaus, runs_inside
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.lift import lift, merge
@@ -54,7 +55,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _cadence() + _world() + _csv() + warm_json()
+    return answers + _rows(times, columns) + _cadence() + _world() + _csv() + warm_json()
 
 
 def _unit(
@@ -91,6 +92,12 @@ def _unit(
     panes.drop(int(times[half]))
     panes.export()
     return answers
+
+
+def _rows(times: np.ndarray[tuple[int], np.dtype[np.int64]], columns: dict[str, pa.Array]) -> int:
+    """Rows in their order, with columns of every width."""
+    wide = columns["i"].cast(pa.decimal128(20, 2))
+    return row_order([*columns.values(), wide], times).size
 
 
 def _cadence() -> int:

@@ -19,7 +19,7 @@ from punctual.kernel.panes import spec as kernel
 from punctual.kernel.panes.answers import call_shape
 from punctual.kinds.kind import Kind
 from punctual.kinds.registry import kind_of
-from punctual.plan.shared import Conditions, Reader
+from punctual.plan.shared import Conditions, Reader, RowReader
 from punctual.runtime.backend import QueryTypes
 
 I64 = NDArray[np.int64]
@@ -34,7 +34,7 @@ class Asked:
     ``columns`` numbers the names of its columns, ``execution`` is how names of its executions begin.
     """
 
-    reader: Reader
+    reader: Reader | RowReader
     types: QueryTypes
     kind: Kind[Any]
     family: int | None
@@ -83,9 +83,10 @@ class AskedTogether:
         return self.asked[0].family
 
     @property
-    def unit(self) -> int:
-        """The unit that they read."""
-        return self.asked[0].reader.unit
+    def unit(self) -> int | None:
+        """The unit that they read; None where they read rows."""
+        reader = self.asked[0].reader
+        return reader.unit if isinstance(reader, Reader) else None
 
     @property
     def execution(self) -> str:
@@ -104,7 +105,7 @@ def names_of(columns: int) -> tuple[str, ...]:
     return _NAMES[columns]
 
 
-def asked(reader: Reader, types: QueryTypes, setting: float | None) -> Asked:
+def asked(reader: Reader | RowReader, types: QueryTypes, setting: float | None) -> Asked:
     """What a query asks; the same object as long as its reader and types are the same."""
     which = id(reader.query), setting  # plans come and go, and what was known for an older one makes room
     known = _KNOWN.get(which)
@@ -120,16 +121,17 @@ def form(asked: Asked) -> Hashable:
     """What queries of one unit agree on that are answered as one; each that is answered by itself has its own."""
     if asked.family is None:
         return id(asked)
-    return asked.family, asked.reader.unit, asked.execution, call_shape(asked.calls)
+    unit = asked.reader.unit if isinstance(asked.reader, Reader) else None
+    return asked.family, unit, asked.execution, call_shape(asked.calls)
 
 
-def _made(reader: Reader, types: QueryTypes, setting: float | None) -> Asked:
+def _made(reader: Reader | RowReader, types: QueryTypes, setting: float | None) -> Asked:
     query, kind = reader.query, kind_of(reader.query)
     alike = kind.alike(query, types)
     parameter = () if setting is None else (setting,)  # the knob's is the last parameter of every call
     calls = tuple(
         kernel.Call(use.function, use.synopsis, use.parameters + parameter, _selection(use.conditions), data_type)
-        for use, data_type in zip(reader.uses, types.aggregates)
+        for use, data_type in zip(reader.uses if isinstance(reader, Reader) else (), types.aggregates)
     )
     names = tuple(output.name for output in query.outputs)
     if names not in _COLUMNS:
@@ -140,7 +142,7 @@ def _made(reader: Reader, types: QueryTypes, setting: float | None) -> Asked:
         types,
         kind,
         None if alike is None else _FAMILIES.setdefault((kind.body, alike), len(_FAMILIES)),
-        _selection(reader.where),
+        _selection(reader.where if isinstance(reader, Reader) else ()),
         _same(calls),
         query.range_us,
         _COLUMNS[names],

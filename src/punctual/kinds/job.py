@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from punctual.clock import Micros
 from punctual.plan.query import Query
-from punctual.plan.shared import Reader
+from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import AnswerBlock
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.due import DueInstants
@@ -16,7 +16,7 @@ from punctual.schedule.due import DueInstants
 class Job:
     """A query and the instants that it answers. It may stand for queries that are answered as one with it."""
 
-    reader: Reader
+    reader: Reader | RowReader
     types: QueryTypes
     due: DueInstants
     after: Micros

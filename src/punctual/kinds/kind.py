@@ -25,8 +25,8 @@ from punctual.kinds.memory import KindMemory, LettersWritten
 from punctual.kinds.result import Result
 from punctual.kinds.type_rules import common_refusals
 from punctual.plan.query import Body, Query
-from punctual.plan.shared import Needs, Reader, Unit, UnitSynopsis
-from punctual.runtime.backend import QueryTypes, Question, TypeRequest
+from punctual.plan.shared import Needs, Reader, RowNeeds, Unit, UnitSynopsis
+from punctual.runtime.backend import QueryTypes, Question, RowTypeRequest, TypeRequest
 from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
@@ -43,6 +43,8 @@ class Kind(ABC, Generic[B]):
     body: type[B]
     clauses: frozenset[type[ClauseSyntax]] = frozenset()
     """The types of its own clauses, besides those that every query may have."""
+    without_rows: str | None = None
+    """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
 
     def body_of(self, query: Query) -> B:
         """The body of one of its queries."""
@@ -62,8 +64,8 @@ class Kind(ABC, Generic[B]):
     # -- planning ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def needs(self, query: Query) -> Needs:
-        """What it reads of cells, and what its work is made of."""
+    def needs(self, query: Query) -> Needs | RowNeeds:
+        """What it reads of cells or rows, and what its work is made of."""
 
     def knob(self, query: Query) -> Knob | None:
         """What gives way under overload; None: nothing."""
@@ -76,12 +78,13 @@ class Kind(ABC, Generic[B]):
     # -- types -------------------------------------------------------------------------------------
 
     @abstractmethod
-    def type_request(self, query: Query) -> TypeRequest:
+    def type_request(self, query: Query) -> TypeRequest | RowTypeRequest:
         """What Spark's analyzer is asked about the query."""
 
     def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
         """Everything that the query asks of values of types that cannot do it."""
-        return common_refusals(self.type_request(query), types)
+        request = self.type_request(query)
+        return common_refusals(request, types) if isinstance(request, TypeRequest) else []
 
     def with_casts(self, query: Query, types: QueryTypes) -> Query:
         """The query with the casts that Spark makes without being asked."""

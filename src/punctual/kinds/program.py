@@ -9,6 +9,7 @@ from punctual.clock import Micros
 from punctual.kinds import registry
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowQuery
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.backend import Backend, TypeReport
 from punctual.share.units import share_units
@@ -29,7 +30,7 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str) -> sql.Pr
     >>> [output.name for output in program.catalog.queries["q"].outputs]
     ['mean']
     """
-    return sql.compile_program(text, catalog, base=base, binders=registry.KINDS)
+    return sql.compile_program(text, catalog, base=base, binders=registry.KINDS, row_body=RowQuery)
 
 
 def typecheck(

@@ -7,10 +7,11 @@ from typing import Any
 from punctual.kinds.aggregates.kind import AggregatesKind
 from punctual.kinds.kind import Kind
 from punctual.kinds.ranking.kind import RankingKind
+from punctual.kinds.rows.kind import RowsKind
 from punctual.plan.query import Query
-from punctual.plan.shared import Needs
+from punctual.plan.shared import Needs, RowNeeds
 
-KINDS: tuple[Kind[Any], ...] = (RankingKind(), AggregatesKind())
+KINDS: tuple[Kind[Any], ...] = (RankingKind(), AggregatesKind(), RowsKind())
 """In the order in which they are asked whether a SELECT is theirs."""
 
 
@@ -19,8 +20,8 @@ def kind_of(query: Query) -> Kind[Any]:
     return next(kind for kind in KINDS if kind.body is type(query.body))
 
 
-def needs_of(query: Query) -> Needs:
-    """What a query reads of cells; the same object for the same query."""
+def needs_of(query: Query) -> Needs | RowNeeds:
+    """What a query reads of cells or rows; the same object for the same query."""
     known = _NEEDS.get(id(query))
     if known is None or known[0] is not query:
         if len(_NEEDS) >= MAX_NEEDS:
@@ -30,4 +31,4 @@ def needs_of(query: Query) -> Needs:
 
 
 MAX_NEEDS = 16_384
-_NEEDS: dict[int, tuple[Query, Needs]] = {}
+_NEEDS: dict[int, tuple[Query, Needs | RowNeeds]] = {}

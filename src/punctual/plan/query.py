@@ -72,8 +72,8 @@ class Body:
 class Query:
     """A header and a body.
 
-    Several ``inputs`` are the streams of a UNION ALL (see :mod:`punctual.plan.united`). ``text`` is the statement as
-    written, ``span`` its place.
+    Several ``inputs`` are the streams of a UNION ALL (see :mod:`punctual.plan.united`), or the windows of a row query.
+    ``text`` is the statement as written, ``span`` its place.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Query:
     @property
     def streams(self) -> tuple[str, ...]:
         """Every stream that it reads."""
-        return tuple(one.stream for one in self.inputs)
+        return tuple(dict.fromkeys(one.stream for one in self.inputs))
 
     @property
     def range_us(self) -> Micros:

@@ -16,6 +16,7 @@ from punctual.plan.expression import Expression
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SynopsisKind
 from punctual.plan.query import Query
+from punctual.plan.row_query import RowStatement, RowWindow
 from punctual.plan.rows import Comparison, Constant, GroupedRows, Join, Predicate
 
 Parameter = Constant | tuple[Constant, ...]
@@ -75,6 +76,13 @@ class Needs:
     rows: GroupedRows
     uses: tuple[NeededUse, ...]
     walk: Walk | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowNeeds:
+    """What a query reads of rows: what Spark is to answer over windows of streams."""
+
+    statement: RowStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +151,39 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
+class RowReader:
+    """A query that reads rows. All instants that it may answer are multiples of ``step``."""
+
+    query: Query
+    step: Micros
+    statement: RowStatement
+
+    @property
+    def windows(self) -> tuple[RowWindow, ...]:
+        return self.statement.windows
+
+
+@dataclass(frozen=True, slots=True)
 class SharedPlan:
     """All units and all readers; readers in the order of the program's queries."""
 
     units: tuple[Unit, ...] = ()
     readers: tuple[Reader, ...] = ()
+    row_readers: tuple[RowReader, ...] = ()
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries of all readers."""
+        return (*(reader.query for reader in self.readers), *(reader.query for reader in self.row_readers))
+
+    def row_windows(self, stream: str) -> list[tuple[RowReader, RowWindow]]:
+        """The windows over the rows of a stream, by its name in lower case."""
+        return [
+            (reader, window)
+            for reader in self.row_readers
+            for window in reader.windows
+            if window.stream.lower() == stream
+        ]
 
     def readers_of(self, unit: int) -> tuple[Reader, ...]:
         return tuple(reader for reader in self.readers if reader.unit == unit)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkTypeError
+from pyspark.errors import AnalysisException, PySparkException, PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
@@ -47,21 +47,27 @@ CODES = {
 
 
 @dataclass(slots=True)
-class _Text:
+class PlacedText:
     """Generated SQL, remembering which part of it stands for which place of the program."""
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
     places: list[tuple[int, int, Span | None]] = field(default_factory=list)
 
-    def add(self, text: str, span: Span | None = None) -> _Text:
+    def add(self, text: str, span: Span | None = None) -> PlacedText:
         if span is not None:
             self.places.append((self.length, self.length + len(text), span))
         self.parts.append(text)
         self.length += len(text)
         return self
 
+    def include(self, other: PlacedText) -> PlacedText:
+        """Add a text with its places."""
+        self.places += [(a + self.length, b + self.length, span) for a, b, span in other.places]
+        return self.add(str(other))
+
     def place(self, start: int) -> Span | None:
+        """The place of the program that stands at this position of the text."""
         return next((span for a, b, span in self.places if a <= start < b), None)
 
     def __str__(self) -> str:
@@ -69,7 +75,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class Frame:
     """An empty relation as Spark SQL, and its columns."""
 
     text: str
@@ -83,8 +89,8 @@ def typecheck(
     known: Sequence[Stream | Table] = (),
 ) -> TypeReport:
     """Check new relations and queries; ``known`` are relations that were checked before and that queries may read."""
-    frames = {r.name.lower(): _frame(r) for r in (*known, *(d.relation for d in relations))}
-    items: list[tuple[str, Span | None, _Text]] = []
+    frames = {r.name.lower(): empty_frame(r) for r in (*known, *(d.relation for d in relations))}
+    items: list[tuple[str, Span | None, PlacedText]] = []
     for declared in relations:
         items.append((f"r:{declared.relation.name.lower()}", declared.span, _relation_text(declared)))
     shapes: dict[str, str] = {}
@@ -99,7 +105,7 @@ def typecheck(
     errors: list[PunctualError] = []
     types: dict[str, StructType] = {}
     while items:
-        whole = _Text().add("SELECT ")
+        whole = PlacedText().add("SELECT ")
         offsets: list[int] = []
         for number, (_key, _span, text) in enumerate(items):
             whole.add(", (" if number else "(")
@@ -154,10 +160,10 @@ def _relations(request: TypeRequest) -> set[str]:
 
 def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
     def several(letter: str, spans: Sequence[Span | None]) -> tuple[pa.DataType, ...]:
-        return tuple(_arrow(struct[own(f"{letter}{i}")].dataType, span) for i, span in enumerate(spans))
+        return tuple(answer_type(struct[own(f"{letter}{i}")].dataType, span) for i, span in enumerate(spans))
 
     arguments = tuple(
-        None if one.argument is None else _arrow(struct[own(f"x{i}")].dataType, one.span)
+        None if one.argument is None else answer_type(struct[own(f"x{i}")].dataType, one.span)
         for i, one in enumerate(request.aggregates)
     )
     return QueryTypes(
@@ -167,7 +173,7 @@ def _types(request: TypeRequest, struct: StructType) -> QueryTypes:
         several("s", [order.expression.span for order in request.query.order]),
         arguments,
         several("c", [condition.span for condition in request.conditions]),
-        None if request.having is None else _arrow(struct[own("h")].dataType, request.having.span),
+        None if request.having is None else answer_type(struct[own("h")].dataType, request.having.span),
     )
 
 
@@ -192,7 +198,8 @@ def _is_nothing(kind: DataType, nullable: bool) -> bool:
     return isinstance(kind, NullType) and not nullable
 
 
-def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
+def answer_type(kind: DataType, span: Span | None) -> pa.DataType:
+    """The type that values of this one have in an answer; what has none there is refused at its place."""
     try:
         if _is_opaque(kind):
             raise PySparkTypeError("its values have no form in an answer")
@@ -204,15 +211,16 @@ def _arrow(kind: DataType, span: Span | None) -> pa.DataType:
         ) from None
 
 
-def _frame(relation: Stream | Table) -> _Frame:
+def empty_frame(relation: Stream | Table) -> Frame:
+    """A relation without rows."""
     columns = relation.columns
     derived = "".join(f", {cast(c.derived, c.type).sql} AS {quoted(c.name)}" for c in columns if c.derived is not None)
     text = f"SELECT {_nothing(columns)} WHERE false"
-    return _Frame(f"SELECT *{derived} FROM ({text})" if derived else text, tuple(c.name for c in columns))
+    return Frame(f"SELECT *{derived} FROM ({text})" if derived else text, tuple(c.name for c in columns))
 
 
-def _relation_text(declared: Declared) -> _Text:
-    text = _Text().add("SELECT struct(")
+def _relation_text(declared: Declared) -> PlacedText:
+    text = PlacedText().add("SELECT struct(")
     columns: tuple[Column, ...] = declared.relation.columns
     spans = declared.spans or (None,) * len(columns)
     for number, (column, span) in enumerate(zip(columns, spans)):
@@ -226,9 +234,9 @@ def _nothing(columns: Sequence[Column]) -> str:
     return ", ".join(f"{cast(NULL, c.type).sql} AS {quoted(c.name)}" for c in columns if c.derived is None)
 
 
-def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
+def _query_text(request: TypeRequest, frames: dict[str, Frame]) -> PlacedText:
     query, rows = request.query, request.rows
-    inner = _Text().add("SELECT ")
+    inner = PlacedText().add("SELECT ")
     names: list[str] = []
 
     def select(text: str, span: Span | None, name: str) -> None:
@@ -251,7 +259,7 @@ def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
         inner.add(join_condition(join), query.span)
     if rows.keys:
         inner.add(" GROUP BY " + ", ".join(str(i + 1) for i in range(len(rows.keys))))
-    text = _Text().add("SELECT struct(" + ", ".join(names))
+    text = PlacedText().add("SELECT struct(" + ", ".join(names))
     answers = [(f"o{number}", output.expression) for number, output in enumerate(query.outputs)]
     answers += [(f"s{number}", order.expression) for number, order in enumerate(query.order)]
     answers += [] if request.having is None else [("h", request.having)]
@@ -259,13 +267,10 @@ def _query_text(request: TypeRequest, frames: dict[str, _Frame]) -> _Text:
         text.add(", " if names or number else "").add(f"({expression.sql})", expression.span)
         text.add(f" AS {quoted(own(name))}")
     text.add(f") FROM (SELECT *, TIMESTAMP'1970-01-01' AS {quoted(INSTANT)} FROM (")
-    shift = text.length
-    text.add(str(inner))
-    text.places += [(a + shift, b + shift, span) for a, b, span in inner.places]
-    return text.add("))")
+    return text.include(inner).add("))")
 
 
-def _rows(query: Query, frames: dict[str, _Frame]) -> str:
+def _rows(query: Query, frames: dict[str, Frame]) -> str:
     """The rows of its streams: united ones have what it may name in common, and what rows mean in each."""
     text = frames[query.streams[0].lower()].text
     if len(query.streams) == 1:
@@ -288,7 +293,7 @@ def call(aggregate: Aggregate) -> str:
     return f"{aggregate.function}({distinct}{', '.join(arguments)})"
 
 
-def _said(spark: SparkSession, text: _Text) -> str | None:
+def _said(spark: SparkSession, text: PlacedText) -> str | None:
     """What the analyzer says against one item alone, None where it says nothing."""
     try:
         spark.sql(str(text))
@@ -297,23 +302,28 @@ def _said(spark: SparkSession, text: _Text) -> str | None:
     return None
 
 
-def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, _Text], start: int) -> PunctualError:
+def _refusal(refusal: AnalysisException, item: tuple[str, Span | None, PlacedText], start: int) -> PunctualError:
     """Our error for one of Spark's, at a place of the item's text."""
-    condition = refusal.getCondition() or ""
     contexts = refusal.getQueryContext() or []
     _key, statement, text = item
-    span = text.place(start) or statement
+    code, fact = in_our_words(refusal)
+    fragment = contexts[0].fragment() if contexts else None
+    return BindError(
+        code,
+        fact,
+        span=text.place(start) or statement,
+        detail=f"in {shown(fragment)}" if fragment else None,
+        hint="expressions are Spark SQL's: see its function reference" if code == "bind.unknown-function" else None,
+    )
+
+
+def in_our_words(refusal: PySparkException) -> tuple[str, str]:
+    """What Spark says against a text: our code for it, and the fact in one line."""
+    condition = refusal.getCondition() or ""
     message = shown(refusal.getMessage() or str(refusal))
     fact = message.split("] ", 1)[-1].split(" SQLSTATE")[0].split("\n")[0].strip().rstrip(".")
     if condition.startswith("UNRESOLVED_ROUTINE"):
         named = (refusal.getMessageParameters() or {}).get("routineName", "").replace("`", "")
         fact = f'there is no function "{named}"'
     code = next((ours for theirs, ours in CODES.items() if condition.startswith(theirs)), "bind.refused-by-spark")
-    fragment = contexts[0].fragment() if contexts else None
-    return BindError(
-        code,
-        shown(fact[:1].lower() + fact[1:]),
-        span=span,
-        detail=f"in {shown(fragment)}" if fragment else None,
-        hint="expressions are Spark SQL's: see its function reference" if code == "bind.unknown-function" else None,
-    )
+    return code, shown(fact[:1].lower() + fact[1:])

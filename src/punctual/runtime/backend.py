@@ -18,11 +18,14 @@ from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import Expression
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowStatement
 from punctual.plan.rows import GroupedRows
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.lower import Branch
+from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.operators.window_rows import WindowOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,27 @@ class TypeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RowTypeRequest:
+    """The same about a row query, whose statement says it all."""
+
+    query: Query
+    statement: RowStatement
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTypes:
+    """The columns of a row query's window, and the column that would have the event time of its rows."""
+
+    columns: tuple[tuple[str, pa.DataType], ...]
+    event_time: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueryTypes:
     """The types that Spark gives to everything that a request names.
 
-    ``arguments`` are those of the aggregates (None for ``count(*)``).
+    ``arguments`` are those of the aggregates (None for ``count(*)``); ``names`` are those of a row query's columns,
+    which only Spark can say, and ``windows`` its windows.
     """
 
     keys: tuple[pa.DataType, ...]
@@ -54,6 +74,8 @@ class QueryTypes:
     arguments: tuple[pa.DataType | None, ...]
     conditions: tuple[pa.DataType, ...] = ()
     having: pa.DataType | None = None
+    names: tuple[str, ...] = ()
+    windows: tuple[WindowTypes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +126,29 @@ class Question:
         return len(next(iter(self.columns.values())))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowWork:
+    """A row query at one instant: the rows of each of its windows, in their order.
+
+    ``max_rows`` is how many rows an answer may have.
+    """
+
+    query: str
+    statement: RowStatement
+    types: QueryTypes
+    at: Micros
+    windows: tuple[WindowOrder, ...]
+    max_rows: int
+
+
 class Backend(Protocol):
     """The data plane."""
 
     def typecheck(
-        self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
+        self,
+        relations: Sequence[Declared],
+        requests: Sequence[TypeRequest | RowTypeRequest],
+        known: Sequence[Stream | Table],
     ) -> TypeReport:
         """The types that are asked for, and every error that only the data plane can find. Reads no data."""
         ...
@@ -117,8 +157,16 @@ class Backend(Protocol):
         """Run the one job of a batch; rows as ``store.products.OUTPUT``."""
         ...
 
-    def shards(self, operator: AnswerShards) -> pa.Table:
-        """Run one job over all shards of the store; rows as ``store.products.OUTPUT``."""
+    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
+        """Run one job of an operator whose work is all in it; rows as ``store.products.OUTPUT``."""
+        ...
+
+    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+        """Answer row queries by one job: the rows of each, with as many columns as the query has, in their order.
+
+        ``tables`` are the static tables by lower-case name. Raises ``TooManyRowsError`` (``operators/answer_rows.py``)
+        where an answer has more than it may.
+        """
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:

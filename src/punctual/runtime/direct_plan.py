@@ -27,6 +27,6 @@ def direct_stream(
         assert branch.direct is not None
         late = work.late if branch.counted else None
         lookups = tuple(table(join, branch.shared or join.how == "left") for join in branch.joins)
-        reduce = Reduce(work.stream, branch.units, late, shards, branch.counted)
+        reduce = Reduce(work.stream, branch.units, late, shards, branch.counted, branch.retain)
         several.append(DirectBranch(reduce, branch.direct, lookups))
     return DirectStream(work.stream, reading, Meanings(stream.event_time, stream.probability), tuple(several))

@@ -4,6 +4,9 @@ A *branch* is one read of a stream's slice. Units that go the same way (``ways.p
 apart (every table row found by its key at most once) share a branch: their joins become LEFT joins, and an inner join's
 misses go into the unit's mask. A unit whose table repeats keys gets a branch of its own, for there a row may become
 several. Every expression is computed once per branch, however many units name it.
+
+A stream whose rows are retained for row queries has one branch more, without joins and units. It counts the rows where
+no unit does.
 """
 
 from __future__ import annotations
@@ -45,6 +48,8 @@ class Branch:
     """Whether rows stay apart, so that the tables of one unit may not drop the rows of another."""
     united: bool = False
     """Whether some unit reads other streams too, so that rows need what they mean under common names."""
+    retain: tuple[tuple[str, str], ...] | None = None
+    """Where accepted rows are retained: which projected column is kept under which name, beside the event time."""
 
 
 @dataclass(slots=True)
@@ -70,8 +75,13 @@ def branches(
     unique: Callable[[Join], bool],
     streams: Mapping[str, Stream],
     tables: Mapping[str, Table],
+    retained: tuple[str, ...] = (),
 ) -> tuple[Branch, ...]:
-    """The reads of a stream for its units, the counting one first; ``streams`` has those that it is united with."""
+    """The reads of a stream for its units, the counting one first; ``streams`` has those that it is united with.
+
+    ``retained`` names the columns of the stream, as declared, that row queries may read: at least its event time, if
+    there are such queries.
+    """
     ways = {True: _Shared(), False: _Shared()}
     alone: list[tuple[str, Unit, bool]] = []
     for name, unit in units:
@@ -83,6 +93,8 @@ def branches(
         for direct, one in ways.items()
         if one.units
     ]
+    if retained:
+        found.append(_retaining(stream, retained, tables))
     # Somebody counts the rows, though no unit may share a branch.
     found = found or [_branch(stream, (), (), streams, tables if times_declared(stream) else None)]
     found += [
@@ -121,11 +133,22 @@ def _branch(
     return Branch(stream, joins, projections, specs, False, direct, shared, united)
 
 
+def _retaining(stream: Stream, retained: Sequence[str], tables: Mapping[str, Table]) -> Branch:
+    """A branch that keeps rows as they are. Their event time is kept anyway, so it is none of its columns."""
+    names = [name for name in retained if name != stream.event_time]
+    retain = tuple((f"r{number}", name) for number, name in enumerate(names))
+    projections = tuple((projected, column_of(name)) for projected, name in retain)
+    derived = {column.name for column in stream.columns if column.derived is not None}
+    by_spark = not times_declared(stream) or not derived.isdisjoint(names)
+    direct = None if by_spark else _without_spark(projections, row_types(stream, (), tables))
+    return Branch(stream, (), projections, (), False, direct, retain=retain)
+
+
 def _without_spark(projections: Iterable[tuple[str, Expression]], types: Types) -> tuple[tuple[str, Value], ...]:
     values: list[tuple[str, Value]] = []
     for name, expression in projections:
         value = direct_value(expression, types)
-        assert value is not None, f"a unit goes the direct way with {expression.sql}"
+        assert value is not None, f"{expression.sql} goes the direct way"
         values.append((name, value))
     return tuple(values)
 

@@ -75,6 +75,9 @@ CONTEXT_OPTIONS: dict[str, str] = {
     "spark.sql.streaming.ui.retainedProgressUpdates": "5",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
+    # Twenty-four joins of windows are over a hundred generated classes; with the usual 100 entries all of them would be
+    # compiled again with every run.
+    "spark.sql.codegen.cache.maxEntries": "4000",
     # Without checksum files beside the data, which also could not stand beside a file whose name has a colon.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.worker.reuse": "true",

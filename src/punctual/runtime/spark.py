@@ -18,11 +18,14 @@ from punctual.plan.sql_text import quoted
 from punctual.ports.feeds.static_tables import TableFiles
 from punctual.runtime import session
 from punctual.runtime.analysis import typecheck
-from punctual.runtime.backend import Question, Tick, TypeReport, TypeRequest
+from punctual.runtime.backend import Question, RowTypeRequest, RowWork, Tick, TypeReport, TypeRequest
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.operators.in_worker import AsJob, packed
+from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.plain_types import plain_types
+from punctual.runtime.row_queries.row_analysis import typecheck_rows
+from punctual.runtime.row_queries.row_plans import RowPlans
 from punctual.runtime.starting import Starting
 from punctual.runtime.tick import Jobs, bare_job
 
@@ -39,6 +42,7 @@ class SparkBackend:
     ) -> None:
         self._session = Starting(partial(session.start, master, "punctual", options or {}))
         self._jobs: Jobs | None = None
+        self._row_plans: RowPlans | None = None
         self._tag = f"punctual-{uuid.uuid4().hex}"
         self._tagged = threading.local()
         self._slots = 0
@@ -62,6 +66,20 @@ class SparkBackend:
         return self._slots
 
     def typecheck(
+        self,
+        relations: Sequence[Declared],
+        requests: Sequence[TypeRequest | RowTypeRequest],
+        known: Sequence[Stream | Table],
+    ) -> TypeReport:
+        others = [request for request in requests if isinstance(request, TypeRequest)]
+        report = self._typecheck(relations, others, known)
+        of_rows = [request for request in requests if isinstance(request, RowTypeRequest)]
+        if not of_rows:
+            return report
+        found = typecheck_rows(self.spark, relations, of_rows, known)
+        return TypeReport({**report.queries, **found.queries}, (*report.errors, *found.errors))
+
+    def _typecheck(
         self, relations: Sequence[Declared], requests: Sequence[TypeRequest], known: Sequence[Stream | Table]
     ) -> TypeReport:
         plain = plain_types(relations, requests, known)
@@ -81,10 +99,16 @@ class SparkBackend:
             self._jobs = Jobs(self.spark, self.slots)
         return self._jobs.run(tick)
 
-    def shards(self, operator: AnswerShards) -> pa.Table:
+    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
         self._tag_thread()
-        tasks = min(operator.shards, self.slots)
+        tasks = min(operator.most_tasks, self.slots)
         return bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
+
+    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+        self._tag_thread()
+        if self._row_plans is None:
+            self._row_plans = RowPlans(self.spark, self.slots)
+        return self._row_plans.run(work, tables)
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         self._tag_thread()

@@ -145,7 +145,8 @@ class Jobs:
             tables = {j.alias: self._views.view(spark, j, tick.tables[j.table.lower()]) for j in branch.joins}
             text = branch_sql(branch, view, tables, Limits(*map(quoted, LIMITS)))
             late = work.late if branch.counted else None
-            operator = ReduceProjected(Reduce(work.stream, branch.units, late, tick.shards, branch.counted))
+            reduction = Reduce(work.stream, branch.units, late, tick.shards, branch.counted, branch.retain)
+            operator = ReduceProjected(reduction)
             frames.append(spark.sql(text).coalesce(tasks).mapInArrow(ByRows(packed(operator)), OUTPUT_DDL))
         return frames
 

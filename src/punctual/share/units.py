@@ -17,14 +17,26 @@ from punctual.plan.expression import Expression
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Query
 from punctual.plan.rows import Comparison, Constant, Predicate
-from punctual.plan.shared import ROWS, BandColumn, Conditions, Needs, Reader, SharedPlan, Unit, UnitSynopsis, Use
+from punctual.plan.shared import (
+    ROWS,
+    BandColumn,
+    Conditions,
+    Needs,
+    Reader,
+    RowNeeds,
+    RowReader,
+    SharedPlan,
+    Unit,
+    UnitSynopsis,
+    Use,
+)
 
 EVERYTHING = 0
 """The size of a synopsis that keeps all there is."""
-Member = tuple[Query, Needs]
-"""A query, and what it reads of cells."""
+Member = tuple[Query, Needs | RowNeeds]
+"""A query, and what it reads of cells or rows."""
 Timed = tuple[Query, Needs, Micros]
-"""The same, and of what all its instants are multiples."""
+"""A query, what it reads of cells, and of what all its instants are multiples."""
 
 
 def share_units(
@@ -65,7 +77,11 @@ class Units:
     ) -> SharedPlan:
         """The shared plan of the queries; see :func:`share_units`."""
         step_of = {} if steps is None else steps
-        timed = tuple((query, needs, step_of.get(query.name, query.cadence.us)) for query, needs in members)
+        steps_of = [(query, needs, step_of.get(query.name, query.cadence.us)) for query, needs in members]
+        timed = tuple((query, needs, step) for query, needs, step in steps_of if isinstance(needs, Needs))
+        rows = tuple(
+            RowReader(query, step, needs.statement) for query, needs, step in steps_of if isinstance(needs, RowNeeds)
+        )
         known = len(self._members) if sharing == self._sharing and _begins(timed, self._members) else 0
         groups: dict[object, list[Timed]] = {}
         for member in timed[known:]:
@@ -83,7 +99,7 @@ class Units:
         readers.update({query.name: fresh[query.name] for query, _needs, _step in timed[known:]})
         readers.update(fresh)
         self._sharing, self._members, self._planned, self._readers = sharing, timed, planned, readers
-        return SharedPlan(tuple(one.unit for one in planned.values()), tuple(readers.values()))
+        return SharedPlan(tuple(one.unit for one in planned.values()), tuple(readers.values()), rows)
 
 
 def _begins(members: Sequence[Timed], first: Sequence[Timed]) -> bool:

@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from punctual.clock import Micros
 from punctual.errors import BindError, Span
 from punctual.plan.query import Bound, Cadence, Period
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.problems import Problems
-from punctual.sql.syntax.clauses import AnswersClause, EveryClause, FrequencyClause, PeriodClause, SampleClause
-from punctual.sql.syntax.select import NowWindow, RangeWindow, SelectSyntax
+from punctual.sql.syntax.clauses import (
+    AnswersClause,
+    Clause,
+    EveryClause,
+    FrequencyClause,
+    PeriodClause,
+    SampleClause,
+)
+from punctual.sql.syntax.select import NowWindow, RangeWindow, SelectSyntax, WindowSyntax
 
 WHEN = "add PERIOD 1 MINUTE (at every minute) or FREQUENCY 1 MINUTE (at least every minute)"
 
 
 def bind_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> Cadence | None:
     """The query's cadence, or None with the reason in ``problems``."""
-    said = sorted(_said(select, bound), key=lambda entry: entry[0].start)
+    windows = [item.syntax.window for item in bound.streams if item.syntax.window is not None]
+    return cadence_of(windows, select.clauses, problems) or _without_cadence(select, bound, problems)
+
+
+def cadence_of(windows: Sequence[WindowSyntax], clauses: Sequence[Clause], problems: Problems) -> Cadence | None:
+    """What windows and clauses say about when a query answers; None where they say nothing."""
+    said = sorted(_said(windows, clauses), key=lambda entry: entry[0].start)
     for span, word, _cadence in said[1:]:
         problems.add(BindError(
             "bind.two-cadences", f"{word} and {said[0][1]} exclude one another", span=span,
             detail="each of them says when the query answers", hint=f"leave {word} out",
         ))
     if not said:
-        return _without_cadence(select, bound, problems)
+        return None
     cadence = said[0][2]
-    if any(isinstance(item.syntax.window, NowWindow) for item in bound.streams):
+    if any(isinstance(window, NowWindow) for window in windows):
         # [NOW] has the rows since the previous instant: were instants moved, it would count some twice.
         return Period(cadence.us, cadence.span)
     return cadence
 
 
-def _said(select: SelectSyntax, bound: BoundFrom) -> list[tuple[Span, str, Cadence]]:
+def check_slides(windows: Sequence[WindowSyntax | None], problems: Problems) -> None:
+    """At most one window of a query has SLIDE."""
+    slides = [window for window in windows if isinstance(window, RangeWindow) and window.slide is not None]
+    for window in slides[1:]:
+        problems.add(BindError(
+            "bind.two-slides", "only one window of a query may have SLIDE", span=window.slide_span,
+            detail="all windows of a query end at the same instant",
+        ))
+
+
+def no_cadence(span: Span, hint: str = WHEN) -> BindError:
+    """The refusal of a query that does not say when it answers."""
+    return BindError("bind.no-cadence", "this query does not say when it answers", span=span, hint=hint)
+
+
+def _said(windows: Sequence[WindowSyntax], clauses: Sequence[Clause]) -> list[tuple[Span, str, Cadence]]:
     """Everything in the query that says when it answers: where, by which word, and what."""
     said: list[tuple[Span, str, Cadence]] = []
-    windows = [item.syntax.window for item in bound.streams]
     slides = [window for window in windows if isinstance(window, RangeWindow) and window.slide is not None]
     for window in slides[:1]:
         assert window.slide is not None
         said.append((window.slide_span, "SLIDE", Bound(window.slide.us, "SLIDE", window.slide_span)))
-    for clause in select.clauses:
+    for clause in clauses:
         match clause:
             case PeriodClause():
                 said.append((clause.span, "PERIOD", Period(clause.duration.us, clause.span)))
@@ -60,9 +89,7 @@ def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems)
         part = item.syntax.window or item.syntax.model
         if part is not None:
             hint = WHEN if item.syntax.model is None else "add PERIOD 1 MINUTE or SAMPLE EVERY 1 SECOND"
-            problems.add(BindError(
-                "bind.no-cadence", "this query does not say when it answers", span=part.span, hint=hint
-            ))
+            problems.add(no_cadence(part.span, hint))
             break
     return None
 

@@ -12,6 +12,7 @@ from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.syntax.clauses import (
+    Clause,
     ConfidenceClause,
     DeadlineClause,
     ErrorClause,
@@ -49,13 +50,18 @@ def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | N
                     _check_confidence(clause.confidence, problems)
         if isinstance(clause, RUNS) or type(clause) in own:
             continue
-        if isinstance(clause, StableClause):
-            problems.add(BindError(
-                "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
-                hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
-            ))
-        else:
-            problems.not_yet(clause.keyword, clause.span)
+        refuse_clause(clause, problems)
+
+
+def refuse_clause(clause: Clause, problems: Problems) -> None:
+    """A clause that does not run, or that is of another kind."""
+    if isinstance(clause, StableClause):
+        problems.add(BindError(
+            "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
+            hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
+        ))
+    else:
+        problems.not_yet(clause.keyword, clause.span)
 
 
 def _check_confidence(share: Share, problems: Problems) -> None:

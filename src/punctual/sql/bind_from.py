@@ -80,7 +80,6 @@ def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], pr
     streams = tuple(item for item in items if isinstance(item, StreamItem))
     tables = tuple(item for item in items if isinstance(item, TableItem))
     relations = tuple(dict.fromkeys(item.relation for item in items))
-    _check_slides(streams, problems)
     as_one = len({item.relation for item in streams}) == 1
     bound = BoundFrom(streams, tables, Scope(relations), tuple(binder.conditions), as_one, binder.complete)
     for item in select.items if bound.complete else ():
@@ -134,7 +133,10 @@ class _FromBinder:
 
     def _item(self, item: FromItem) -> BoundItem | None:
         if isinstance(item.source, SelectSyntax):
-            self.problems.not_yet("a subquery in FROM", item.source.span)
+            if item.window is not None or item.model is not None:
+                self.problems.not_yet("a window over a subquery", item.span)
+            else:
+                self.problems.needs_rows("a subquery in FROM", item.source.span)
             return None
         name, key = item.source, item.source.text.lower()
         if key in self.catalog.streams:
@@ -179,9 +181,9 @@ class _FromBinder:
             return [*left, *self._left_join(join, on, left, right)]
         self.conditions += on
         if join.natural or join.kind not in ("comma", "inner"):
-            self.problems.not_yet("this kind of join", join.words, "INNER JOIN and LEFT JOIN are there")
+            self.problems.needs_rows("this kind of join", join.words)
         elif _streams(left) and _streams(right):
-            self.problems.not_yet("a join of two streams", _streams(right)[0].syntax.span)
+            self.problems.needs_rows("a join of two streams", _streams(right)[0].syntax.span)
         return [*left, *right]
 
     def _left_join(
@@ -192,16 +194,11 @@ class _FromBinder:
             return [replace(right[0], left_on=tuple(on))]
         self.conditions += on
         if _streams(right) and left and not _streams(left):
-            self.problems.add(BindError(
-                "bind.left-join-of-table",
-                f'a LEFT JOIN cannot keep the rows of table "{left[0].relation.name}"', span=join.words,
-                detail="a row of a table that meets no row of the stream has no time, so it is in no window",
-                hint="write the stream first, or JOIN in place of LEFT JOIN",
-            ))
+            self.problems.needs_rows("a LEFT JOIN that keeps the rows of a table", join.words)
         elif _streams(right):
-            self.problems.not_yet("a LEFT JOIN with a stream on its right", join.words)
+            self.problems.needs_rows("a LEFT JOIN with a stream on its right", join.words)
         elif right:
-            self.problems.not_yet("a LEFT JOIN with a join on its right", join.words)
+            self.problems.needs_rows("a LEFT JOIN with a join on its right", join.words)
         return right
 
     def _union(self, union: FromUnion, items: list[BoundItem]) -> list[BoundItem]:
@@ -236,7 +233,10 @@ class _FromBinder:
                 ))
             window = item.syntax.window
             if window is not None and _length(window) != _length(streams[0].syntax.window):
-                self.problems.not_yet("a UNION ALL of windows of different lengths", window.span, "give them one RANGE")
+                self.problems.not_yet(
+                    "a UNION ALL of windows of different lengths", window.span,
+                    "give them one RANGE, or write SELECT ... UNION ALL SELECT ...",
+                )
 
 
 def _streams(items: list[BoundItem]) -> list[StreamItem]:
@@ -264,17 +264,6 @@ def _check_table(item: FromItem, name: str, problems: Problems) -> None:
                 f"bind.{what}-on-table", f'table "{name}" has no {what}', span=part.span,
                 detail="a table is read whole, and its rows have no time",
             ))
-
-
-def _check_slides(streams: tuple[StreamItem, ...], problems: Problems) -> None:
-    slides = [
-        window for item in streams if isinstance(window := item.syntax.window, RangeWindow) and window.slide is not None
-    ]
-    for window in slides[1:]:
-        problems.add(BindError(
-            "bind.two-slides", "only one window of a query may have SLIDE", span=window.slide_span,
-            detail="all windows of a query end at the same instant",
-        ))
 
 
 def _length(window: WindowSyntax | None) -> object:

@@ -67,9 +67,12 @@ def bind_joins(
         for condition in rest:
             row_expression(condition.expression, scope, "ON", problems)
             what = "a LEFT JOIN on anything but equalities with columns of its table"
-            problems.not_yet(what, condition.expression.span)
+            problems.needs_rows(what, condition.expression.span)
         if not pairs and not rest:
-            problems.add(_no_equality(item, stream))
+            if any(_names(condition.expression, item.relation, scope) for condition in conditions):
+                problems.needs_rows("a join of a table by no equality", item.syntax.span)
+            else:
+                problems.add(_no_equality(item, stream))
     return tuple(joins), [condition.expression for condition in conditions]
 
 
@@ -122,6 +125,11 @@ def _sides(condition: ExpressionSyntax) -> tuple[ExpressionSyntax, ExpressionSyn
     if len(equals) != 1:
         return None
     return condition.part(0, equals[0]), condition.part(equals[0] + 1, len(condition.tokens))
+
+
+def _names(condition: ExpressionSyntax, table: Relation, scope: Scope) -> bool:
+    """Whether a condition names a column of the table."""
+    return any(found.relation == table for column in condition.columns for found in scope.find(column.parts))
 
 
 def _no_equality(item: TableItem, stream: Relation) -> BindError:

@@ -26,7 +26,7 @@ def refuse_nested(
         if isinstance(item.source, SelectSyntax):
             _check(item.source, catalog, failed, binders, problems)
     if select.union is not None:
-        problems.not_yet("UNION ALL", select.union_span)
+        problems.needs_rows("UNION ALL", select.union_span)
         _check(select.union, catalog, failed, binders, problems)
 
 

@@ -6,11 +6,12 @@ binds the rest is handed in, so that nothing here knows which kinds there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from punctual.plan.query import Body, Order, Output
+from punctual.plan.row_query import RowStatement
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.clauses import Clause
@@ -27,12 +28,21 @@ class BoundBody:
     limit: int | None = None
 
 
+RowBody = Callable[[RowStatement], Body]
+"""The body of a query that is answered from rows."""
+
+
 class BodyBinder(Protocol):
     """Binds one kind of body."""
 
     @property
     def clauses(self) -> frozenset[type[Clause]]:
         """The types of its own clauses, besides those that every query may have."""
+        ...
+
+    @property
+    def without_rows(self) -> str | None:
+        """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
         ...
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from punctual.errors import PlanError, PunctualError, Span
+from punctual.errors import suggest as suggest  # what binders need of errors, in one place
+from punctual.sql.syntax.expression import NeedsRowsError
+
+NOT_YET = "plan.not-yet"
 
 
 class RefusedNameError(Exception):
@@ -27,8 +30,32 @@ class Problems:
             self._known.add(known)
             self.errors.append(error)
 
+    def take(self, other: Problems) -> None:
+        """Keep what was found by somebody else."""
+        for error in other.errors:
+            self.add(error)
+
     def not_yet(self, what: str, span: Span | None, hint: str | None = None) -> None:
         self.add(not_yet(what, span, hint))
+
+    def needs_rows(self, what: str, span: Span | None) -> None:
+        self.add(NeedsRowsError(what, span))
+
+    @property
+    def rows_are_needed(self) -> bool:
+        """Whether panes cannot answer it, and rows could: nothing is asked for that is not there yet."""
+        needed = any(isinstance(error, NeedsRowsError) for error in self.errors)
+        return needed and all(error.code != NOT_YET for error in self.errors)
+
+    def without_rows(self, where: str = "here") -> None:
+        """What needs rows is wrong, or not there yet, where none are kept."""
+        found, self.errors = self.errors, []
+        self._known.clear()
+        for error in found:
+            if isinstance(error, NeedsRowsError):
+                self.add(error.otherwise or not_yet(f"{error.what} {where}", error.span))
+            else:
+                self.add(error)
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -44,14 +71,4 @@ class Problems:
 
 def not_yet(what: str, span: Span | None, hint: str | None = None) -> PlanError:
     """The refusal of something that the language has and this release does not run."""
-    return PlanError("plan.not-yet", f"{what} is not there yet", span=span, hint=hint)
-
-
-def suggest(name: str, known: Iterable[str], kind: str) -> str | None:
-    """A hint: the names that look alike, else all there are."""
-    names = list(dict.fromkeys(known))
-    lower = {n.lower(): n for n in names}
-    near = [lower[n] for n in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"{kind}: {', '.join(names)}" if names else None
+    return PlanError(NOT_YET, f"{what} is not there yet", span=span, hint=hint)

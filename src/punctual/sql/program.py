@@ -17,7 +17,7 @@ from punctual.plan.relation import Declared
 from punctual.sql.bind_model import check_fit_statement
 from punctual.sql.bind_query import bind_query
 from punctual.sql.bind_relation import bind_files, bind_relation
-from punctual.sql.body_binder import BodyBinder
+from punctual.sql.body_binder import BodyBinder, RowBody
 from punctual.sql.bound import CreateQuery, CreateStream, CreateTable, DropQuery, Explain, SetOption, Statement
 from punctual.sql.problems import Problems, RefusedNameError, suggest
 from punctual.sql.syntax.parse_statement import created_name, parse_statement
@@ -61,7 +61,9 @@ class Program:
         return declared
 
 
-def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: Sequence[BodyBinder]) -> Program:
+def compile_program(
+    text: str, catalog: Catalog = EMPTY, *, base: str, binders: Sequence[BodyBinder], row_body: RowBody
+) -> Program:
     """Parse and bind a program.
 
     Parameters
@@ -74,6 +76,8 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: 
         The directory that relative paths of FILES start from.
     binders : sequence of BodyBinder
         One for each kind of query.
+    row_body : RowBody
+        The body of what they cannot answer.
 
     Raises
     ------
@@ -81,7 +85,7 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: 
         Everything that is wrong, in the order of the spans.
     """
     tokens, broken = tokenize(text)
-    binder = _Binder(text, catalog, base, binders)
+    binder = _Binder(text, catalog, base, binders, row_body)
     statements = split_statements(tokens)
     if broken is not None:
         binder.errors.append(broken)
@@ -103,11 +107,14 @@ def compile_program(text: str, catalog: Catalog = EMPTY, *, base: str, binders: 
 class _Binder:
     """The catalog as it grows from statement to statement."""
 
-    def __init__(self, text: str, catalog: Catalog, base: str, binders: Sequence[BodyBinder]) -> None:
+    def __init__(
+        self, text: str, catalog: Catalog, base: str, binders: Sequence[BodyBinder], row_body: RowBody
+    ) -> None:
         self.text = text
         self.catalog = catalog
         self.base = base
         self.binders = binders
+        self.row_body = row_body
         self.errors: list[PunctualError] = []
         self.statements: list[Statement] = []
         self.failed: frozenset[str] = frozenset()
@@ -124,6 +131,7 @@ class _Binder:
                 bound = self._bind(syntax, problems)
         except RefusedNameError:
             problems = Problems()
+        problems.without_rows()
         self.errors += problems.errors
         if bound is None or problems:
             if isinstance(syntax, CreateSyntax):
@@ -138,7 +146,7 @@ class _Binder:
             case CreateRelationSyntax():
                 return self._declare(bind_relation(syntax, self.base, problems))
             case CreateQuerySyntax():
-                return self._declare(bind_query(syntax, self.text, self.catalog, self.failed, self.binders, problems))
+                return self._declare(self._bind_query(syntax, problems))
             case FitModelSyntax():
                 check_fit_statement(syntax, self.catalog, self.failed, problems)
                 return None
@@ -153,6 +161,9 @@ class _Binder:
             case ExplainSyntax():
                 query = self._query(syntax.name) if syntax.name is not None else None
                 return Explain(syntax.kind, query, syntax.span)
+
+    def _bind_query(self, syntax: CreateQuerySyntax, problems: Problems) -> CreateQuery | None:
+        return bind_query(syntax, self.text, self.catalog, self.failed, self.binders, self.row_body, problems)
 
     def _declare(self, bound: CreateStream | CreateTable | CreateQuery | None) -> Statement | None:
         """A name is known from here on only where its statement is right."""

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 import msgspec
 
-from punctual.errors import InternalError
+from punctual.errors import InternalError, corrupt
 from punctual.ports.storage import Files, write_whole
 from punctual.store.layout import LOGS, check_layout
 from punctual.store.positions import Positions
 from punctual.store.records import RecordLog
-from punctual.store.sealed import corrupt, read_sealed, seal, typed
+from punctual.store.sealed import read_sealed, seal, typed
 
 T = TypeVar("T")
 _PLACES = {"displayed": "displayed/rankings.json"}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from punctual.errors import corrupt
 from punctual.ports.storage import TEMPORARY, Files
-from punctual.store.sealed import corrupt
 
 PLAN = ".plan.json"
 CLOSED = "closed.json"

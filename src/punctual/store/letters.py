@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from punctual.errors import InternalError
+from punctual.errors import InternalError, corrupt
 from punctual.ports.storage import tells_disk_full, write_whole
 from punctual.store.directory import Directory
 from punctual.store.layout import number, own
-from punctual.store.sealed import corrupt, typed
+from punctual.store.sealed import typed
 
 
 class DeadLetter(msgspec.Struct, frozen=True):

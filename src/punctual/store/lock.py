@@ -24,10 +24,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from punctual.clock import SECOND, Clock, Micros
-from punctual.errors import StateError
+from punctual.errors import StateError, corrupt
 from punctual.ports.storage import Files, tells_disk_full, tells_unusable
 from punctual.store.identity import LOCK_FILE, read_identity
-from punctual.store.sealed import corrupt
 
 _POLL_US: Micros = 20_000
 _UNTIL_GONE_US: Micros = 10 * SECOND

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from punctual.errors import corrupt
 from punctual.ports.sinks.sink import SinkState
 from punctual.ports.storage import file_name, tells_disk_full
 from punctual.store.directory import Directory
-from punctual.store.sealed import corrupt
 
 DISPLAYED = "displayed/rankings.json"
 

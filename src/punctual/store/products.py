@@ -5,9 +5,11 @@ product         what it is                                    where it goes
 ==============  ============================================  =====================================================
 `Cells`         partial cells of a unit (Arrow)               a section of the batch's manifest, then the unit's panes
 `LateCells`     counts of a stream's late rows (Arrow)        a section of the batch's manifest, then the late counts
+`RetainedRows`  accepted rows of a stream (Arrow)             a section of the batch's manifest, then row queries
 `DeadRows`      rows that do not count, with reasons (Arrow)  the batch's dead letters
 `Facts`         counters of a partition, all in the value     the progress of its stream, in the manifest's body
 `ShardAnswers`  answers of a reader from one shard (Arrow)    the pass that asked
+`RowAnswer`     rows that answer a row query (Arrow)          the pass that asked
 `MergedCells`   all cells of one shard in one file (Arrow)    a section of a base
 ==============  ============================================  =====================================================
 
@@ -44,6 +46,20 @@ class LateCells(msgspec.Struct, frozen=True, tag="late", tag_field="product"):
     """Counts, by pane, of a stream's rows that came too late."""
 
     stream: str
+
+
+class RetainedRows(msgspec.Struct, frozen=True, tag="rows", tag_field="product"):
+    """Accepted rows of a stream, for row queries; their event times are from ``least`` to ``greatest``.
+
+    Columns are the event time in microseconds (``own_names.TIME``) and columns of the stream by their names, as many as
+    the row queries of that time may name. ``meaning`` is that of the stream's columns: a stream that is declared in
+    another way does not read them.
+    """
+
+    stream: str
+    least: int
+    greatest: int
+    meaning: str = ""
 
 
 class DeadRows(msgspec.Struct, frozen=True, tag="dead", tag_field="product"):
@@ -91,15 +107,21 @@ class ShardAnswers(msgspec.Struct, frozen=True, tag="answers", tag_field="produc
     reader: int
 
 
+class RowAnswer(msgspec.Struct, frozen=True, tag="row answer", tag_field="product"):
+    """The rows that a slot of a row job is answered; without a table there are none, or more than there may be."""
+
+    slot: str
+
+
 class MergedCells(msgspec.Struct, frozen=True, tag="merged", tag_field="product"):
     """The cells that ``work`` of a shard job has in one shard."""
 
     work: int
 
 
-Kept = Cells | LateCells
+Kept = Cells | LateCells | RetainedRows
 """What a manifest's sections hold."""
-Product = Cells | LateCells | DeadRows | Facts | ShardAnswers | MergedCells
+Product = Cells | LateCells | RetainedRows | DeadRows | Facts | ShardAnswers | RowAnswer | MergedCells
 _PRODUCTS: msgspec.json.Decoder[Product] = msgspec.json.Decoder(Product)
 
 

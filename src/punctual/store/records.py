@@ -38,10 +38,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from punctual.errors import InternalError
+from punctual.errors import InternalError, corrupt
 from punctual.ports.storage import Appender, Files, tells_disk_full
 from punctual.store.positions import Positions
-from punctual.store.sealed import corrupt
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _HEAD = struct.Struct("<6QIII")

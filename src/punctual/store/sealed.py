@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from punctual.errors import StateError
+from punctual.errors import corrupt
 from punctual.ports.storage import Files
 from punctual.store.codec import decode, encode
 
@@ -50,16 +50,6 @@ def typed(text: bytes | msgspec.Raw, path: str, kind: type[T]) -> T:
         return decode(text, kind)
     except msgspec.DecodeError as error:
         raise corrupt(path, f"it does not hold what it should: {error}") from error
-
-
-def corrupt(path: str, why: str) -> StateError:
-    """The error for a file of the state that is not what was written."""
-    return StateError(
-        "state.corrupt",
-        f'file "{path}" is damaged: {why}',
-        detail="the state was left as it is, and nothing was read from it",
-        hint="restore the state directory from a copy, or start with an empty one",
-    )
 
 
 def _seal_of(text: bytes) -> bytes:

@@ -35,7 +35,8 @@ Invariants
 - One process owns the directory (``lock.py``); a mutex lets one thread commit while another reads.
 
 A commit is one data file and one manifest however many units there are: four syncs, two more with
-dead letters, one more for each file of a task and one for their folder.
+dead letters, one more for each file of a task and one for their folder. A base may name files of the batches that it
+replaces: they stay where they are and cost nothing.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from punctual.errors import InternalError, StateError
+from punctual.errors import InternalError, StateError, corrupt
 from punctual.ports.storage import Bytes, Files, file_name, tells_disk_full
 from punctual.store.codec import encode
 from punctual.store.directory import Directory
@@ -60,10 +61,9 @@ from punctual.store.letters import DeadLetter, DeadLetters, letters_file, lines
 from punctual.store.manifest import Manifest, Section
 from punctual.store.outputs import Outputs
 from punctual.store.positions import Positions
-from punctual.store.products import Cells, Kept, LateCells, Produced
+from punctual.store.products import Cells, Kept, LateCells, Produced, RetainedRows
 from punctual.store.records import RecordLog
 from punctual.store.saved_program import SavedProgram
-from punctual.store.sealed import corrupt
 
 T = TypeVar("T")
 _PADDING = bytes(8)
@@ -209,7 +209,11 @@ class Store:
 
     @tells_disk_full
     def rebase(self, through: int, body: object, produced: Sequence[Produced]) -> Manifest:
-        """Let these sections stand for all batches through this one, then remove what they replace."""
+        """Let these sections stand for all batches through this one, then remove what they replace.
+
+        A product whose data is the path of a file that one of those batches named is carried on: neither copied nor
+        read.
+        """
         with self._kept.writing():
             lowest = self._base.batch + 1 if self._base else 0
             if not lowest <= through < self.next_batch():
@@ -288,19 +292,27 @@ class Store:
         if self._unfinished:  # its manifest may stand on disk, and its data file may be written again
             self._collect(running=True)
         self._unfinished = True
-        placed = self._place(f"{folder}/{batch:012d}.bin", produced)
+        named = self._named()
+        placed = self._place(f"{folder}/{batch:012d}.bin", produced, named)
         text = lines(dead)
         dead_file = letters_file(batch, text) if dead else None
         if dead_file:
             self._files.write_new(self._path(dead_file), [text])
         manifest = Manifest(batch, msgspec.Raw(encode(body)), placed, dead_file)
-        for file_folder in sorted({name.rpartition("/")[0] for name in manifest.files()}):
+        for file_folder in sorted({name.rpartition("/")[0] for name in manifest.files() - named.keys()}):
             self._files.sync_folder(self._path(file_folder))
         self._kept.write(f"{folder}/{batch:012d}.json", manifest)
         self._unfinished = False
         return manifest
 
-    def _place(self, inline_file: str, produced: Sequence[Produced]) -> tuple[Section, ...]:
+    def _named(self) -> dict[str, Section]:
+        """Files that the state consists of, each by a section in it. They are durable, with their names."""
+        everything = [*([self._base] if self._base else []), *self._manifests]
+        return {section.file: section for manifest in everything for section in manifest.sections}
+
+    def _place(
+        self, inline_file: str, produced: Sequence[Produced], named: Mapping[str, Section]
+    ) -> tuple[Section, ...]:
         """Write inline sections into one file, make the files of tasks durable; where all of them are."""
         placed: list[Section] = []
         parts: list[Bytes] = []
@@ -308,7 +320,7 @@ class Store:
         for one in produced:
             product = _kept(one)
             if isinstance(one.data, str):
-                placed.append(self._adopt(product, one.data, one.rows))
+                placed.append(self._adopt(product, one.data, one.rows, named))
                 continue
             assert one.data is not None
             length = memoryview(one.data).nbytes
@@ -320,8 +332,11 @@ class Store:
             self._files.write_new(self._path(inline_file), [b"".join(parts)])
         return tuple(placed)
 
-    def _adopt(self, product: Kept, path: str, rows: int) -> Section:
+    def _adopt(self, product: Kept, path: str, rows: int, named: Mapping[str, Section]) -> Section:
         file = path.removeprefix(self.directory + "/")
+        earlier = named.get(file)
+        if earlier is not None and earlier.product == product:  # carried on as it was written, and not read
+            return earlier
         if file.startswith("/"):
             raise InternalError(f"file {path} of {product} is outside state {self.directory}")
         self._files.sync(self._path(file))
@@ -333,7 +348,7 @@ class Store:
 
 
 def _kept(produced: Produced) -> Kept:
-    if not isinstance(produced.product, Cells | LateCells):
+    if not isinstance(produced.product, Cells | LateCells | RetainedRows):
         raise InternalError(f"{produced.product} has no place among the sections of a manifest")
     return produced.product
 

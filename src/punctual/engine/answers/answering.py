@@ -10,6 +10,7 @@ from punctual.clock import Clock, Micros
 from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
+from punctual.engine.answers.row_answers import answer_rows
 from punctual.engine.batch.failing_clause import explain_stop, first_failing
 from punctual.engine.batch.isolate import reason
 from punctual.engine.held.holders import Holders
@@ -48,10 +49,15 @@ class Answering:
         self._memories = memories
         self._timed = timed
 
-    def answer(self, jobs: list[JobGroup], memory: Holders, timing: Timing) -> AnsweredPass:
-        """The answers of a pass: one call of the kernel per unit, and one of Catalyst."""
+    def answer(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+        """The answers of a pass: one call of the kernel per unit, one of Catalyst, one job for all row queries.
+
+        An answer of a row query has at most ``max_rows`` rows.
+        """
         jobs = [self._with_last(job) for job in jobs]
         answered, spent = memory.answer(jobs)
+        by_rows, failed = answer_rows([j for j in jobs if j.asked.unit is None], memory, self._backend, max_rows)
+        answered += by_rows
         for one in answered:
             self._memories.see(one, memory.streams)
         began = self._clock.monotonic()
@@ -60,11 +66,12 @@ class Answering:
         except Exception:
             if not self._backend.alive():
                 raise
-            return self._one_by_one(answered)
+            alone = self._one_by_one(answered)
+            return replace(alone, failed=(*failed, *alone.failed))
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
-        return AnsweredPass(blocks, costs=costs)
+        return AnsweredPass(blocks, tuple(failed), costs)
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""
@@ -113,6 +120,7 @@ def _class_costs(
     classes: dict[int, set[str]] = {}
     for job in jobs:
         unit, names = job.asked.unit, job.asked.queries.tolist()
+        assert unit is not None, "row queries read no unit"
         identity = timing.classes[names[0]]
         shared = max(timing.works[name].shared for name in names)
         classes.setdefault(unit, set()).add(identity)

@@ -12,7 +12,7 @@ import numpy as np
 from punctual.engine.program.programs import Programs
 from punctual.kinds.asked import AskedTogether, asked, form
 from punctual.kinds.job_group import JobGroup
-from punctual.plan.shared import Reader
+from punctual.plan.shared import Reader, RowReader
 from punctual.schedule.cohorts import Cohort
 from punctual.schedule.firings import FiringGroup
 
@@ -26,7 +26,7 @@ class PassJobs:
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
-        self._readers: Mapping[str, Reader] = {}
+        self._readers: Mapping[str, Reader | RowReader] = {}
         self._known: dict[tuple[int, float | None], tuple[Cohort, Forms]] = {}
         """By the identity of the cohort, which is kept with it."""
 

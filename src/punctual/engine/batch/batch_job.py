@@ -17,7 +17,7 @@ from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import RunError
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
-from punctual.plan.shared import Needs
+from punctual.plan.shared import Needs, RowNeeds
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.backend import Backend, SliceWork, Tick
@@ -61,7 +61,7 @@ class BatchJob:
     progress: Mapping[str, Progress]
     replan: Callable[[frozenset[str]], RunningProgram]
     """The running program with only these queries left out."""
-    alone: Callable[[Query, Needs], RunningProgram]
+    alone: Callable[[Query, Needs | RowNeeds], RunningProgram]
     """A program of this query only, of which as much is read as these needs say."""
 
     def reduce(self, running: RunningProgram, work: Slices) -> tuple[Reduced, Culprits]:
@@ -84,7 +84,7 @@ class BatchJob:
                 queries += found.queries
                 work = work.without(found.files)
                 running = self.replan(frozenset(name for name, _why in queries))
-        reduced = gather(output, running.kept(), work.batch)
+        reduced = gather(output, running.kept(), work.batch, running.retained_meanings())
         reduced.letters += [
             letter(stream, f"unreadable file: {why}", work.batch, origin=path) for stream, path, why in files
         ]
@@ -122,7 +122,7 @@ class BatchJob:
                 files += [(name, path, damage(path) or why) for path, why in find(planned.parts, fails)]
         if files:
             return Culprits(files=tuple(files))
-        everyone = frozenset(reader.query.name for reader in running.plan.readers)
+        everyone = frozenset(query.name for query in running.plan.queries)
 
         def queries_fail(some: Sequence[str]) -> Exception | None:
             return self.fails(self.replan(everyone - frozenset(some)), work)
@@ -165,7 +165,9 @@ class _FilesFail:
 def _without_units(running: RunningProgram) -> RunningProgram:
     first = {
         name: tuple(
-            replace(branch, units=(), projections=(), joins=(), direct=None if branch.direct is None else ())
+            replace(
+                branch, units=(), projections=(), joins=(), direct=None if branch.direct is None else (), retain=None
+            )
             for branch in several[:1]
         )
         for name, several in running.branches.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from punctual.kernel.panes.lift import merge
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import ORIGIN, ROW, TIME, WHY
 from punctual.store.letters import DeadLetter
-from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, outputs, to_ipc
+from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, RetainedRows, outputs, to_ipc
 
 
 @dataclass(slots=True)
@@ -25,8 +25,13 @@ class Reduced:
     letters: list[DeadLetter] = field(default_factory=list)
 
 
-def gather(output: pa.Table, specs: Mapping[Kept, UnitSpec], batch: int) -> Reduced:
-    """Merge the partials of all tasks by what they are; large ones stay in the files that the tasks wrote."""
+def gather(
+    output: pa.Table, specs: Mapping[Kept, UnitSpec], batch: int, meanings: Mapping[str, str] | None = None
+) -> Reduced:
+    """Merge the partials of all tasks by what they are; large ones and retained rows stay in the files of the tasks.
+
+    ``meanings`` says what the columns of streams mean whose rows are retained.
+    """
     reduced = Reduced()
     inline: dict[Kept, list[pa.Table]] = {}
     for produced in outputs(output):
@@ -41,6 +46,9 @@ def gather(output: pa.Table, specs: Mapping[Kept, UnitSpec], batch: int) -> Redu
                     reduced.sections.append(produced)
                 else:
                     inline.setdefault(kept, []).append(produced.table())
+            case RetainedRows() as rows:
+                meant = RetainedRows(rows.stream, rows.least, rows.greatest, (meanings or {}).get(rows.stream, ""))
+                reduced.sections.append(replace(produced, product=meant))
             case other:
                 raise InternalError(f"a tick does not yield {other}")
     for product, spec in specs.items():

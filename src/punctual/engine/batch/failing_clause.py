@@ -15,13 +15,13 @@ from punctual.errors import RunError, Span
 from punctual.kinds.clause import Clause
 from punctual.plan.query import Query
 from punctual.plan.rows import GroupedRows, Predicate
-from punctual.plan.shared import Needs
+from punctual.plan.shared import Needs, RowNeeds
 
 T = TypeVar("T")
 
 
-def row_pieces(needs: Needs) -> list[tuple[Clause, Needs]]:
-    """What a query reads, cut down to each of its row expressions.
+def row_pieces(needs: Needs | RowNeeds) -> list[tuple[Clause, Needs]]:
+    """What a query reads, cut down to each of its row expressions; a row query has none that a batch computes.
 
     >>> from punctual.plan.expression import column_of
     >>> from punctual.plan.shared import ROWS, NeededUse
@@ -29,6 +29,8 @@ def row_pieces(needs: Needs) -> list[tuple[Clause, Needs]]:
     >>> [clause.name for clause, _piece in row_pieces(needs)]
     ['GROUP BY', 'sum']
     """
+    if isinstance(needs, RowNeeds):
+        return []
     rows = needs.rows
     pieces = [(Clause(f'join with table "{join.table}"'), Needs(GroupedRows((join,)), ())) for join in rows.joins]
     bare = GroupedRows(rows.joins)

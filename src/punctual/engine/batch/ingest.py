@@ -17,7 +17,7 @@ from punctual.engine.batch.progress import BatchPlan, Progress
 from punctual.engine.program.running_program import RunningProgram
 from punctual.engine.program.tables import Tables
 from punctual.plan.query import Query
-from punctual.plan.shared import Needs
+from punctual.plan.shared import Needs, RowNeeds
 from punctual.ports.feeds.feed import Backlog, Feed
 from punctual.ports.feeds.releases import Arrivals
 from punctual.ports.feeds.slices import Slice
@@ -38,7 +38,7 @@ class Snapshot:
     paced: bool
     replan: Callable[[frozenset[str]], RunningProgram]
     """The running program without these queries and with the tables as they are now."""
-    alone: Callable[[Query, Needs], RunningProgram]
+    alone: Callable[[Query, Needs | RowNeeds], RunningProgram]
     """A program of this query only, of which as much is read as these needs say."""
 
 

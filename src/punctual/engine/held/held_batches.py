@@ -120,6 +120,6 @@ class HeldBatches:
     def replaced(self, running: RunningProgram, units: Units) -> Callable[[], None] | None:
         """After a base was made: files that are gone are read no more; None where nothing was read from files."""
         memory = self.holders
-        if not memory.in_shards and memory.crowding() == memory.crowded:
+        if not memory.in_shards and not memory.rows and memory.crowding() == memory.crowded:
             return None
         return lambda: self._hold(running, units, memory.crowding(), memory, scan=memory.scan)

@@ -1,4 +1,4 @@
-"""The cells of all units: on the driver while they are few, in the store's shards where they are many.
+"""The cells of all units: on the driver while they are few, in the store's shards where they are many. And rows.
 
 Fed by committed batches, read by passes, carried over a change of program. Where a unit's cells live is decided when
 the program is installed and when batches are compacted: by the option ``placement``, or by how many cells there are.
@@ -12,6 +12,7 @@ from punctual.clock import Micros
 from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.held.late_rows import LateRows
 from punctual.engine.held.remote_panes import RemotePanes, assemble
+from punctual.engine.held.retained_rows import RetainedFiles
 from punctual.engine.program.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Panes
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
@@ -24,7 +25,7 @@ from punctual.schedule.due import BEGINNING
 from punctual.schedule.firings import OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.store.manifest import Manifest, Section
-from punctual.store.products import Cells, LateCells, MergedCells, Produced, from_ipc, outputs, to_ipc
+from punctual.store.products import Cells, LateCells, MergedCells, Produced, RetainedRows, from_ipc, outputs, to_ipc
 from punctual.store.store import Store
 
 MANY_CELLS = 2_000_000
@@ -76,6 +77,7 @@ class Holders:
             else:
                 self._panes[index] = Panes(running.specs[index], shards, scan)
                 self._loading.add(index)
+        self.rows = RetainedFiles(running.retained_meanings(), store.directory)
         late: dict[str, LateRows] = former._late if former is not None else {}
         kept = {name for name, spec in running.late.items() if name in late and late[name].spec == spec}
         self._late: dict[str, LateRows] = {
@@ -100,7 +102,7 @@ class Holders:
 
     def load(self, section: Section, units: Mapping[str, Unit]) -> None:
         """The same for what was not taken over from the memory before."""
-        if self._loading or self._loading_late:
+        if self._loading or self._loading_late or isinstance(section.product, RetainedRows):
             self._add(section, units, self._loading, self._loading_late)
 
     def loaded(self) -> None:
@@ -109,6 +111,9 @@ class Holders:
 
     def _add(self, section: Section, units: Mapping[str, Unit], wanted: set[int], wanted_late: set[str]) -> None:
         product = section.product
+        if isinstance(product, RetainedRows):
+            self.rows.add(section)
+            return
         if isinstance(product, LateCells):
             if product.stream in wanted_late:
                 self._late[product.stream].add(from_ipc(self._store.read(section)))
@@ -153,7 +158,8 @@ class Holders:
         spent: dict[int, Micros] = {}
         by_unit: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
-            by_unit.setdefault(job.asked.unit, []).append(number)
+            if job.asked.unit is not None:
+                by_unit.setdefault(job.asked.unit, []).append(number)
         for unit, numbers in by_unit.items():
             if unit in self._panes:
                 began = self._elapsed()
@@ -170,7 +176,7 @@ class Holders:
                 self._remote[unit].work([reader for one in single for reader in one.readers(0).each()])
                 for unit, single in remote.items()
             )
-            output = list(outputs(self._backend.shards(AnswerShards(works, self._store.identity.shards, self.scan))))
+            output = list(outputs(self._backend.run_tasks(AnswerShards(works, self._store.identity.shards, self.scan))))
             for place, (work, single) in enumerate(zip(works, remote.values())):
                 results = assemble(work, output, place)
                 answered += [AnsweredJobs([one], result) for one, result in zip(single, results)]
@@ -193,8 +199,30 @@ class Holders:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
+        rows = self._row_horizons(progress, open_from)
+        self.rows.drop(rows)
         for stream, late in self._late.items():
-            late.drop(min(horizons[index] for index in self._units_of[stream]))
+            ends = [horizons[index] for index in self._units_of[stream]]
+            late.drop(min([*ends, rows[stream]] if stream in rows else ends))
+
+    def _row_horizons(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> dict[str, Micros]:
+        """By stream, rows after this may still be read: by windows to come, or by firings that are open."""
+        opened: dict[str, Micros] = {}
+        for queries, start in open_from:
+            for query in queries:
+                opened[query] = min(opened.get(query, start), start)
+        found: dict[str, Micros] = {}
+        for reader in self.running.plan.row_readers:
+            through = joint(progress, reader.query.streams).through
+            for window in reader.windows:
+                ends = BEGINNING if through == BEGINNING else through - window.range_us
+                # An open firing's longest window begins at ``opened``: the others end with it.
+                first = opened.get(reader.query.name)
+                if first is not None:
+                    ends = min(ends, first + reader.query.range_us - window.range_us)
+                name = window.stream.lower()
+                found[name] = min(found.get(name, ends), ends)
+        return found
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""
@@ -216,10 +244,13 @@ class Holders:
             counts = late.export()
             if counts is not None:
                 found.append(Produced(LateCells(stream), counts.num_rows, to_ipc(counts)))
+        found += self.rows.export(
+            lambda: self._store.incoming(batch), lambda operator: list(outputs(self._backend.run_tasks(operator)))
+        )
         if self._remote:
             folder = self._store.incoming(batch)
             works = tuple(remote.merging(folder) for remote in self._remote.values())
-            output = self._backend.shards(AnswerShards(works, self._store.identity.shards))
+            output = self._backend.run_tasks(AnswerShards(works, self._store.identity.shards))
             units = list(self._remote)
             for merged in outputs(output):
                 assert isinstance(merged.product, MergedCells)

@@ -104,7 +104,7 @@ class Cadences:
         """
         scan = options.window_merge == "scan"
         plans = class_plans(plan, options.cadence, scan=scan, rates=rates)
-        by_name = {reader.query.name: reader.query for reader in plan.readers}
+        by_name = {query.name: query for query in plan.queries}
         cadence_plans: dict[str, tuple[CadencePlan, ...]] = {}
         for one in plans:
             before = self._plans.get(one.sharing.identity) or self._inherited(one, keys)
@@ -123,6 +123,9 @@ class Cadences:
         tables, steps = _timetables(by_name, keys, cadence_plans, progress)
         classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
         works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
+        for reader in plan.row_readers:  # each by itself, at its own bound
+            classes[reader.query.name] = f"rows-{keys[reader.query.name]}"
+            works[reader.query.name] = window_work(1, "fold")
         return Timing(cadence_plans, tables, steps, classes, works)
 
     def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
@@ -181,7 +184,7 @@ class Cadences:
 
 def own_bounds(plan: SharedPlan) -> Timing:
     """The timing of queries that are tried alone."""
-    queries = [reader.query for reader in plan.readers]
+    queries = plan.queries
     return Timing(
         {},
         {query.name: Timetable.multiples(query.cadence.us) for query in queries},

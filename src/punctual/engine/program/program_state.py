@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
+from punctual.engine.program.row_history import RetainedColumns
 from punctual.engine.program.unit_history import UnitVersions
 from punctual.plan.shared import Unit
 from punctual.schedule.due import BEGINNING
@@ -30,13 +31,14 @@ class ProgramState:
     """The program's snapshot.
 
     ``queries`` are its queries, ``units`` every unit under whose name the store may hold cells, ``versions`` the names
-    that each standing unit has had since it began.
+    that each standing unit has had since it began, ``retained`` what is retained of the rows of streams.
     """
 
     number: int = 0
     queries: Mapping[str, QueryState] = field(default_factory=dict)
     units: Mapping[str, Unit] = field(default_factory=dict)
     versions: Mapping[str, UnitVersions] = field(default_factory=dict)
+    retained: Mapping[str, RetainedColumns] = field(default_factory=dict)
 
     def stop(self, name: str, reason: str) -> ProgramState:
         """The same with one query stopped."""

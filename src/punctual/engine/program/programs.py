@@ -23,7 +23,7 @@ from punctual.errors import PlanError
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
 from punctual.plan.query import Period, Query
-from punctual.plan.shared import Needs, Reader, SharedPlan
+from punctual.plan.shared import Needs, Reader, RowNeeds, RowReader, SharedPlan
 from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.cohorts import Contracts
@@ -59,7 +59,7 @@ class Programs:
         self._running: RunningProgram | None = None
         self._measured: dict[str, Rates] = {}
         self._planner = ProgramPlanner()
-        self.readers: Mapping[str, Reader] = {}
+        self.readers: Mapping[str, Reader | RowReader] = {}
         """The queries that run, by name."""
         self.contracts = Contracts()
         """What the scheduler knows of them."""
@@ -109,7 +109,7 @@ class Programs:
         plans_of: PlansOf = class_plans,
     ) -> Timing:
         """When the queries of a plan answer."""
-        keys = {reader.query.name: query_key(reader.query) for reader in plan.readers}
+        keys = {query.name: query_key(query) for query in plan.queries}
         known = frozenset(query.key for query in self.state.queries.values())
         # At the start, committed batches may still be unanswered: no cadence plan is forgotten then.
         settled = self.is_running
@@ -146,7 +146,7 @@ class Programs:
         """The running program, as what could be planned anew."""
         return Change(self.running.catalog, self.running.types, self.options)
 
-    def alone(self, query: Query, needs: Needs) -> RunningProgram:
+    def alone(self, query: Query, needs: Needs | RowNeeds) -> RunningProgram:
         """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.running.catalog, queries={query.name.lower(): query})
         types, tables = self.running.types, self.tables.content
@@ -196,18 +196,22 @@ class Programs:
     def _changed(self) -> None:
         """What is looked up with every pass is made once for every change, and only for what changed."""
         stopped = self.stopped()
-        self.readers = {one.query.name: one for one in self.running.plan.readers if one.query.name not in stopped}
+        plan = self.running.plan
+        readers: list[Reader | RowReader] = [*plan.readers, *plan.row_readers]
+        every = {one.query.name: one for one in readers}
+        order = (query.name for query in self.running.catalog.queries.values())
+        self.readers = {name: every[name] for name in order if name in every and name not in stopped}
         timing, former, self._parts = self.running.timing, self._parts, {}
         contracts: list[Contract] = []
         for name, reader in self.readers.items():
             parts = (reader, timing.tables[name], timing.works[name], timing.classes[name], self.state.queries[name])
             same = name in former and all(one is other for one, other in zip(former[name], parts))
-            contracts.append(self.contracts[name] if same else self._contract(reader))
+            contracts.append(self.contracts[name] if same else self._contract(reader.query))
             self._parts[name] = parts
         self.contracts = Contracts(contracts)
 
-    def _contract(self, reader: Reader) -> Contract:
-        query, timing = reader.query, self.running.timing
+    def _contract(self, query: Query) -> Contract:
+        timing = self.running.timing
         work = timing.works[query.name]
         known = self.state.queries[query.name]
         kind = kind_of(query)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.program.program_state import ProgramState, QueryState
+from punctual.engine.program.row_history import retained_now, rows_covered_from
 from punctual.engine.program.running_program import RunningProgram, query_key
 from punctual.engine.program.unit_history import continued, covered_from
 from punctual.plan.query import Query
@@ -24,6 +25,7 @@ def registered(
     cells are no longer its own (``sharing`` or the stream's columns were changed): then its windows are covered anew.
     """
     readers = {reader.query.name: reader for reader in running.plan.readers}
+    row_readers = {reader.query.name: reader for reader in running.plan.row_readers}
     units = running.plan.units
     identities = [running.unit_identity(index) for index in range(len(units))]
     queries: dict[str, QueryState] = {}
@@ -36,16 +38,21 @@ def registered(
                 known = replace(known, covered_from=_covered(running, reader, before, progress))
             queries[query.name] = known
         else:
-            assert reader is not None, "only a query that stood before can have been stopped"
             through = _progress(query, progress).through
-            queries[query.name] = QueryState(key, through, _covered(running, reader, before, progress))
+            if query.name in row_readers:
+                covered = rows_covered_from(running, row_readers[query.name], before.retained, progress)
+            else:
+                assert reader is not None, "only a query that stood before can have been stopped"
+                covered = _covered(running, reader, before, progress)
+            queries[query.name] = QueryState(key, through, covered)
     named = {running.unit_key(index): unit for index, unit in enumerate(units)}
     now = {identity: (running.unit_key(index), units[index]) for index, identity in enumerate(identities)}
     versions = continued(before.versions, now, lambda unit: joint(progress, unit.streams).greatest)
     # Units that no cells are kept of, and that nobody can read any more, are forgotten.
     wanted = {name for several in versions.values() for name, _since in several} | set(kept)
     older = {name: unit for name, unit in before.units.items() if name in wanted}
-    return ProgramState(before.number, queries, {**older, **named}, versions)
+    retained = retained_now(running, before.retained, progress)
+    return ProgramState(before.number, queries, {**older, **named}, versions, retained)
 
 
 def _covered(running: RunningProgram, reader: Reader, before: ProgramState, progress: Mapping[str, Progress]) -> int:

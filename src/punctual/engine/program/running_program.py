@@ -15,8 +15,9 @@ from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
+from punctual.plan.relation import Stream
 from punctual.plan.rows import Join
-from punctual.plan.shared import Needs, SharedPlan, Unit
+from punctual.plan.shared import Needs, RowNeeds, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.tick import unique_keys
@@ -47,6 +48,10 @@ class RunningProgram:
     specs: tuple[UnitSpec, ...]
     late: Mapping[str, UnitSpec]
     timing: Timing
+    retained: Mapping[str, tuple[str, ...]]
+    """By stream, the columns that row queries may name; streams without such readers are not there."""
+    tables: Mapping[str, pa.Table]
+    """The static tables that it was planned with."""
 
     def unit_key(self, index: int) -> str:
         """Under which name the state keeps the unit's cells."""
@@ -56,6 +61,10 @@ class RunningProgram:
         """Everything that a tick keeps of its rows, with its specification."""
         late: dict[Kept, UnitSpec] = {LateCells(stream): spec for stream, spec in sorted(self.late.items())}
         return late | {Cells(self.unit_key(index)): spec for index, spec in enumerate(self.specs)}
+
+    def retained_meanings(self) -> dict[str, str]:
+        """What the columns of the streams mean whose rows are retained."""
+        return {name: stream_meaning(self.catalog.streams[name]) for name in self.retained}
 
     def unit_identity(self, index: int) -> str:
         """What the unit is, whatever its windows, cuts and synopses."""
@@ -71,6 +80,11 @@ def unit_key(unit: Unit, catalog: Catalog) -> str:
 def _meaning(unit: Unit, catalog: Catalog) -> str:
     streams = [catalog.streams[name.lower()] for name in unit.streams]
     return fingerprint(*((stream.columns, stream.event_time) for stream in streams))
+
+
+def stream_meaning(stream: Stream) -> str:
+    """What the columns of a stream mean."""
+    return fingerprint(stream.columns, stream.event_time)
 
 
 def same_meaning(key: str, other: str) -> bool:
@@ -101,7 +115,7 @@ def plan_program(
     sharing: bool,
     timed: Callable[[SharedPlan], Timing],
     stopped: frozenset[str] = frozenset(),
-    needs: Callable[[Query], Needs] = needs_of,
+    needs: Callable[[Query], Needs | RowNeeds] = needs_of,
     share: Share = share_units,
 ) -> RunningProgram:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
@@ -121,14 +135,29 @@ def plan_program(
     def unique(join: Join) -> bool:
         return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
 
+    windows = {name: plan.row_windows(name) for name in catalog.streams}
+    retained = {
+        name: _in_order(catalog.streams[name], {column for _reader, one in several for column in one.columns})
+        for name, several in windows.items()
+        if several
+    }
     reads = {
-        name: branches(catalog.streams[name], units, unique, catalog.streams, catalog.tables)
+        name: branches(
+            catalog.streams[name], units, unique, catalog.streams, catalog.tables, retained.get(name, ())
+        )
         for name, units in by_stream.items()
     }
     specs = {key: spec for several in reads.values() for branch in several for key, spec in branch.units}
-    late = {
-        name: rows_only(sorted({window for _key, unit in units for window in unit.windows}))
+    ends = {
+        name: {window for _key, unit in units for window in unit.windows}
+        | {(window.range_us, reader.step) for reader, window in windows[name]}
         for name, units in by_stream.items()
-        if units
     }
-    return RunningProgram(catalog, plan, types, reads, tuple(specs[key] for key in keys), late, timing)
+    late = {name: rows_only(sorted(several)) for name, several in ends.items() if several}
+    specs_of = tuple(specs[key] for key in keys)
+    return RunningProgram(catalog, plan, types, reads, specs_of, late, timing, retained, tables)
+
+
+def _in_order(stream: Stream, names: set[str]) -> tuple[str, ...]:
+    """Columns of a stream in its order; the event time is retained anyway, but for a name where nothing else is."""
+    return tuple(column.name for column in stream.columns if column.name in names)

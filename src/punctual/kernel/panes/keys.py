@@ -22,12 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.errors import InternalError
+from punctual.kernel.arrays.row_hashes import mixed, normalised, row_hashes
 from punctual.kernel.compiled import compiled
 from punctual.kernel.panes.spec import I64
 
-U64 = NDArray[np.uint64]
-U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
 
 DIRECT_CODES = 1 << 16
@@ -78,34 +76,7 @@ def shard_of(keys: Sequence[pa.Array], shards: int) -> I32:
     """
     if not keys:
         return np.zeros(1, dtype=np.int32)
-    hashes = np.full(len(keys[0]), np.uint64(0x9E3779B97F4A7C15))
-    for key in keys:
-        plain = normalised(key)
-        valid = plain.is_valid().to_numpy(zero_copy_only=False)
-        if _is_bytes(plain.type):
-            text = plain.cast(pa.large_binary())
-            _, offsets, data = text.buffers()
-            starts = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
-            content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-            _hash_bytes(hashes, valid, starts, content)
-        else:
-            for word in _words(plain):
-                _hash_words(hashes, valid, word)
-    return (hashes % np.uint64(shards)).astype(np.int32)
-
-
-def normalised(column: pa.Array) -> pa.Array:
-    """The column with one encoding for equal values: no dictionary, one NaN, no -0.0."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type):
-        values = column.to_numpy(zero_copy_only=False)
-        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        plain = np.where(np.isnan(values), values.dtype.type(np.nan), values) + values.dtype.type(0)
-        return pa.array(plain, column.type, mask=missing)
-    return column
+    return (row_hashes(keys, len(keys[0])) % np.uint64(shards)).astype(np.int32)
 
 
 def dense(codes: I64, space: int) -> tuple[I64, I64]:
@@ -149,35 +120,6 @@ def _valid(key: pa.Array) -> NDArray[np.bool_]:
     return valid
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    )  # fmt: skip
-
-
-def _words(key: pa.Array) -> list[U64]:
-    """The values of fixed width as one or more 64-bit words."""
-    kind = key.type
-    if pa.types.is_null(kind):
-        return [np.zeros(len(key), dtype=np.uint64)]
-    if pa.types.is_decimal(kind):
-        wide = key.cast(pa.decimal128(38, kind.scale)).fill_null(0)
-        limbs = np.frombuffer(wide.buffers()[1], np.uint64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
-        return [np.ascontiguousarray(limbs[0::2]), np.ascontiguousarray(limbs[1::2])]
-    if pa.types.is_floating(kind):
-        floats = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        return [floats.view(np.uint64)]
-    if pa.types.is_date32(kind):
-        key = key.view(pa.int32())
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time64(kind):
-        key = key.view(pa.int64())
-    elif not pa.types.is_integer(kind) and not pa.types.is_boolean(kind):
-        raise InternalError(f"a column of type {kind} is no group key")
-    integers = key.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return [integers.view(np.uint64)]
-
-
 @compiled
 def _dense_direct(codes: I64, space: int) -> tuple[I64, I64]:
     number = np.full(space, np.int64(-1))
@@ -212,7 +154,7 @@ def _dense_hashed(codes: I64) -> tuple[I64, I64]:
         if i > 0 and code == codes[i - 1]:  # rows come mostly in the order of their times
             out[i] = out[i - 1]
             continue
-        slot = _mixed(np.uint64(code)) & np.uint64(capacity - 1)
+        slot = mixed(np.uint64(code)) & np.uint64(capacity - 1)
         while number[slot] >= 0 and keys[slot] != code:
             slot = (slot + np.uint64(1)) & np.uint64(capacity - 1)
         if number[slot] < 0:
@@ -230,7 +172,7 @@ def _dense_hashed(codes: I64) -> tuple[I64, I64]:
                 first = longer
                 for j in range(found):
                     again = codes[first[j]]
-                    slot = _mixed(np.uint64(again)) & np.uint64(capacity - 1)
+                    slot = mixed(np.uint64(again)) & np.uint64(capacity - 1)
                     while number[slot] >= 0:
                         slot = (slot + np.uint64(1)) & np.uint64(capacity - 1)
                     number[slot] = j
@@ -238,30 +180,3 @@ def _dense_hashed(codes: I64) -> tuple[I64, I64]:
         else:
             out[i] = number[slot]
     return out, first[:found].copy()
-
-
-@compiled
-def _mixed(word: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@compiled
-def _hash_words(hashes: U64, valid: NDArray[np.bool_], words: U64) -> None:
-    for i in range(hashes.size):
-        word = _mixed(words[i] + np.uint64(1)) if valid[i] else np.uint64(0)
-        hashes[i] = _mixed((hashes[i] ^ word) * np.uint64(0x9E3779B97F4A7C15))
-
-
-@compiled
-def _hash_bytes(hashes: U64, valid: NDArray[np.bool_], starts: I64, content: U8) -> None:
-    for i in range(hashes.size):
-        word = np.uint64(0)
-        if valid[i]:
-            word = np.uint64(starts[i + 1] - starts[i] + 1)
-            for j in range(starts[i], starts[i + 1]):
-                word = (word ^ np.uint64(content[j])) * np.uint64(0x100000001B3)
-            word = _mixed(word)
-        hashes[i] = _mixed((hashes[i] ^ word) * np.uint64(0x9E3779B97F4A7C15))

@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from punctual.kernel.arrays.row_hashes import normalised
 from punctual.kernel.panes.bands import bands_of
 from punctual.kernel.panes.cells import Cells, concatenate, from_table, synopses_of, to_table, unique
-from punctual.kernel.panes.keys import dense, dense_values, encode, normalised, shard_of
+from punctual.kernel.panes.keys import dense, dense_values, encode, shard_of
 from punctual.kernel.panes.layout import panes_of
 from punctual.kernel.panes.spec import I64, UnitSpec
 

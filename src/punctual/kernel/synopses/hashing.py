@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.order import is_number, numbers
+from punctual.kernel.arrays.row_hashes import U64, mixed
 from punctual.kernel.arrays.state import I64
 from punctual.kernel.compiled import compiled
 
-U64 = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def hashes_of(array: pa.Array) -> I64:
@@ -49,14 +47,6 @@ def hashes_of(array: pa.Array) -> I64:
 
 def _is_large(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
-
-
-@compiled
-def mixed(word: np.uint64) -> np.uint64:
-    """SplitMix64's finaliser."""
-    word = (word ^ (word >> np.uint64(30))) * _FIRST
-    word = (word ^ (word >> np.uint64(27))) * _SECOND
-    return word ^ (word >> np.uint64(31))
 
 
 @compiled

@@ -29,7 +29,7 @@ def aggregates(select: SelectSyntax) -> bool:
 def bind_aggregates(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
     """The aggregates of a SELECT with its outputs, HAVING and ORDER BY."""
     if select.distinct is not None:
-        problems.not_yet("SELECT DISTINCT", select.distinct, "GROUP BY the same columns")
+        problems.needs_rows("SELECT DISTINCT", select.distinct)
     if not bound.complete:
         return None
     if any(item.syntax.model for item in bound.streams):
@@ -66,7 +66,7 @@ def _outputs(
     selected: list[Pieces] = []
     for item in select.items:
         if item.expression is None:
-            binder.problems.not_yet("SELECT *", item.span, "name the columns")
+            binder.problems.needs_rows("SELECT *", item.span)
             selected.append(())
             continue
         pieces = binder.bind(item.expression, "columns first", aliases)

@@ -33,6 +33,7 @@ class RankingKind(Kind[Ranking]):
     """Rankings of the rows of a window, all of them from one walk. The tail of the walk gives way."""
 
     body = Ranking
+    without_rows = "in a ranking"
     clauses = frozenset((StableClause,))
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:

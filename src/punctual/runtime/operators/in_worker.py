@@ -56,7 +56,7 @@ class ByTask:
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 yield from self.packed.operator().run(current_order(), task)
-        _keep_what_is_loaded()
+        keep_what_is_loaded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ByRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from self.packed.operator().run(current_order(), batches)
-        _keep_what_is_loaded()
+        keep_what_is_loaded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class AsJob:
         for task in tasks:
             batches = self.packed.operator().run(current_order() if self.ordered else None, task)
             yield to_ipc(pa.Table.from_batches(batches, OUTPUT)).to_pybytes()
-        _keep_what_is_loaded()
+        keep_what_is_loaded()
 
 
 @cache
-def _keep_what_is_loaded() -> None:
+def keep_what_is_loaded() -> None:
     """Take the kernels and libraries, loaded by now, out of the reach of the garbage collector; once per process.
 
     Spark's daemon collects garbage after every task, and looking through all of them takes longer than a small task.

@@ -1,13 +1,11 @@
-"""What a task makes of rows, however they came: partial cells of every unit, dead letters, facts.
+"""What a task makes of rows, however they came: partial cells of every unit, retained rows, dead letters, facts.
 
 Output rows are products (:mod:`punctual.store.products`), inline or, when they are large, in a file that this task
-wrote.
+wrote. Retained rows are always in files.
 """
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +17,8 @@ from numpy.typing import NDArray
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import ORIGIN, ROW, TIME, WHY
+from punctual.runtime.operators.row_files import RowFiles, retained
+from punctual.runtime.operators.task_files import write_payload
 from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, Product, output, to_ipc
 
 INLINE_BYTES = 4 << 20
@@ -31,7 +31,8 @@ class Reduce:
     """How one stream's rows are reduced.
 
     ``units`` pairs each unit's name in the state with its specification; ``counted`` is False for a second branch of
-    the same stream, whose rows were counted by the first. ``late`` counts rows that came too late.
+    the same stream, whose rows were counted by the first. ``late`` counts rows that came too late. With ``retain``
+    accepted rows are kept: it pairs projected columns with their names in the stream.
     """
 
     stream: str
@@ -39,10 +40,11 @@ class Reduce:
     late: UnitSpec | None
     shards: int
     counted: bool = True
+    retain: tuple[tuple[str, str], ...] | None = None
 
 
 class Reduction:
-    """The products of one task for one branch, made as rows come."""
+    """The products of one task for one branch, made as rows come. Without a folder for files no rows are retained."""
 
     def __init__(self, reduce: Reduce, incoming: str | None) -> None:
         self._reduce = reduce
@@ -50,6 +52,9 @@ class Reduction:
         self._partials: dict[Kept, list[pa.Table]] = {}
         self._dead: list[pa.Table] = []
         self._facts = Facts(reduce.stream)
+        self._rows: RowFiles | None = None
+        if reduce.retain is not None and incoming is not None:
+            self._rows = RowFiles(reduce.stream, incoming)
 
     def refuse(self, bad: pa.Table) -> None:
         """Rows that do not count, as ``DEAD``; those that came too late count in the stream's late cells, so that
@@ -72,18 +77,22 @@ class Reduction:
             )
 
     def lift(self, times: NDArray[np.int64], columns: Mapping[str, pa.Array]) -> None:
-        """Rows that count, with the columns that units name."""
+        """Rows that count, with the columns that units name or that are retained."""
         if not times.size:
             return
         for name, spec in self._reduce.units:
             cells = lift(spec, times, columns, self._reduce.shards)
             if cells.num_rows:
                 self._partials.setdefault(Cells(name), []).append(cells)
+        if self._rows is not None and self._reduce.retain is not None:
+            self._rows.add(retained(times, columns, self._reduce.retain))
 
     def outputs(self) -> Iterator[pa.RecordBatch]:
         """All that was made, once there are no more rows."""
         for product, whole in self._whole():
             yield self._output(product, whole)
+        if self._rows is not None:
+            yield from map(output, self._rows.products())
         if self._reduce.counted:
             yield output(Produced(self._facts, self._facts.accepted))
 
@@ -102,13 +111,3 @@ class Reduction:
         if self._incoming is not None and len(payload) > INLINE_BYTES:
             return output(Produced(product, table.num_rows, write_payload(self._incoming, payload)))
         return output(Produced(product, table.num_rows, payload))
-
-
-def write_payload(folder: str, payload: pa.Buffer) -> str:
-    """Write under a name that no other attempt of the task uses; the commit names the one that counts."""
-    path = os.path.join(folder, f"{uuid.uuid4().hex}.arrow")
-    with open(path, "wb") as file:
-        file.write(payload)
-        file.flush()
-        os.fsync(file.fileno())
-    return path

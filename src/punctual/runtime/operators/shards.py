@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from punctual.kernel.panes.panes import Answered, Panes
 from punctual.kernel.panes.spec import Reader, UnitSpec
 from punctual.runtime.operators.order import Order
-from punctual.runtime.operators.reduction import write_payload
+from punctual.runtime.operators.task_files import write_payload
 from punctual.store.products import MergedCells, Produced, ShardAnswers, from_ipc, output, to_ipc
 
 
@@ -55,6 +55,11 @@ class AnswerShards:
     shards: int
     scan: bool = False
     tasks: int = 1
+
+    @property
+    def most_tasks(self) -> int:
+        """How many tasks can share the work."""
+        return self.shards
 
     def run(self, _order: Order | None, task: int) -> Iterator[pa.RecordBatch]:
         """What a task makes; all of its work is in the operator, since no two passes ask the same."""

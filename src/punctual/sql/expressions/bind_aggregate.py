@@ -13,8 +13,8 @@ from punctual.sql.expressions.bind_predicate import bind_filter
 from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.function_names import refuse_aggregate
 from punctual.sql.expressions.scope import Scope
-from punctual.sql.problems import Problems, not_yet
-from punctual.sql.syntax.expression import Call, ExpressionSyntax, split_commas
+from punctual.sql.problems import Problems
+from punctual.sql.syntax.expression import Call, ExpressionSyntax, NeedsRowsError, split_commas
 from punctual.sql.syntax.tokens import Token
 
 Parameter = Constant | tuple[Constant, ...]
@@ -58,9 +58,9 @@ def _aggregate(expression: ExpressionSyntax, call: Call, scope: Scope, problems:
     elif ignore_nulls:
         raise _wrong(f"IGNORE NULLS does not fit {call.name}", span)
     if call.distinct and function.distinct is None:
-        raise not_yet(f"{call.name}(DISTINCT ...)", span)
+        raise NeedsRowsError(f"{call.name}(DISTINCT ...)", span)
     if name == "count" and len(arguments) > 1:
-        raise not_yet("count of several columns", span, "count one expression: count(DISTINCT concat(a, '/', b))")
+        raise NeedsRowsError("count of several columns", span)
     fewest, most = function.parameters
     given = len(arguments) - 1
     if not fewest <= given <= most:

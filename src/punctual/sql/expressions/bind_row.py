@@ -7,7 +7,7 @@ from punctual.plan.expression import Expression
 from punctual.sql.expressions.function_names import is_aggregate, refuse_calls
 from punctual.sql.expressions.pieces import Piece, Pieces, render, to_pieces
 from punctual.sql.expressions.scope import Scope
-from punctual.sql.problems import Problems, not_yet
+from punctual.sql.problems import Problems
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
 
 PLACES = {
@@ -41,7 +41,7 @@ def row_pieces(expression: ExpressionSyntax, scope: Scope, place: str, problems:
         if is_aggregate(call.name):
             problems.add(BindError(code, fact, span=span, hint=hint))
         elif call.name == "now":
-            problems.add(not_yet(f"now() in {place}", span, "the instant can be used in SELECT, HAVING and ORDER BY"))
+            problems.needs_rows(f"now() in {place}", span)
 
     def replace(reference: ColumnReference) -> tuple[Piece, ...]:
         with problems.part():

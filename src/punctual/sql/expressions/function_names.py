@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from punctual.errors import BindError, PunctualError, Span
-from punctual.plan.functions import FUNCTIONS, canonical
+from punctual.plan.functions import canonical
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import not_yet
-from punctual.sql.syntax.expression import Call, ExpressionSyntax
+from punctual.sql.syntax.expression import Call, ExpressionSyntax, NeedsRowsError
 
 NOT_REPEATABLE = frozenset((
     "rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "current_timestamp", "current_date",
@@ -54,7 +54,7 @@ def refuse_aggregate(expression: ExpressionSyntax, call: Call) -> PunctualError 
     if call.name in MONTE_CARLO:
         return not_yet(f"{call.name.upper()}(...)", span)
     if canonical(call.name) is None:
-        return not_yet(f"the aggregate {call.name}", span, "aggregates: " + ", ".join(sorted(FUNCTIONS)))
+        return NeedsRowsError(f"the aggregate {call.name}", span)
     return None
 
 
@@ -72,30 +72,31 @@ def refuse_calls(
         field = index > 0 and expression.tokens[index - 1].word == "."
         looks_so = name in WITHOUT_BRACKETS and index not in called and not field
         if looks_so and name not in aliases and not scope.find((name,)):
-            errors.append(_not_repeatable(name, token.span))
+            errors.append(not_repeatable(name, token.span))
     return errors
 
 
 def _refusal(expression: ExpressionSyntax, call: Call) -> PunctualError | None:
     name, span = call.name, expression.place(call.first, call.end)
     if call.window is not None:
-        return not_yet(f"{name} with {expression.text_at(call.window)}", call.window)
+        return NeedsRowsError(f"{name} with {expression.text_at(call.window)}", call.window)
     if name in NOT_REPEATABLE or (name == "unix_timestamp" and not call.arguments):
-        return _not_repeatable(name, span)
+        return not_repeatable(name, span)
     if name in GENERATORS:
-        return BindError(
+        return NeedsRowsError(f"{name}(...)", span, BindError(
             "bind.makes-rows", f"{name} makes several rows out of one", span=span,
             detail="a row of a stream counts once, in every query that reads it",
             hint="keep the array whole, for example: size(a), array_contains(a, 3), aggregate(a, 0, (s, x) -> s + x)",
-        )
+        ))  # fmt: skip
     if name in WINDOW_MAKERS:
-        return not_yet(f"{name}(...)", span, "the window of a query is written after its stream: [RANGE 20 MINUTES]")
+        return NeedsRowsError(f"{name}(...)", span)
     if name in GROUPING:
-        return not_yet(name.upper(), span)
+        return NeedsRowsError(name.upper(), span)
     return None
 
 
-def _not_repeatable(name: str, span: Span) -> BindError:
+def not_repeatable(name: str, span: Span) -> BindError:
+    """The refusal of a function whose result depends on when or where it is computed."""
     hint = "now() is the instant of the answer" if "time" in name or "date" in name else None
     return BindError(
         "bind.not-repeatable",

@@ -20,7 +20,7 @@ from sqlglot.errors import SqlglotError as AnySqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as RawToken
 
-from punctual.errors import ParseError, PlanError, Span
+from punctual.errors import ParseError, PlanError, PunctualError, Span
 from punctual.sql.syntax.tokens import SPARK, Token, tokenize
 
 OPERATOR_WORDS = frozenset((
@@ -37,6 +37,18 @@ DEEPEST = 100
 
 UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "date_add", "datediff", "date_diff"))
 """Calls whose first argument of three is a unit and no column."""
+
+
+class NeedsRowsError(PlanError):
+    """What panes cannot answer: such a query is answered from the rows of its windows. Nobody is shown this.
+
+    ``otherwise`` is what is wrong where there are no rows.
+    """
+
+    def __init__(self, what: str, span: Span | None, otherwise: PunctualError | None = None) -> None:
+        super().__init__("plan.needs-rows", f"{what} needs the rows of the window", span=span)
+        self.what = what
+        self.otherwise = otherwise
 
 
 class _ExpressionParser(SparkParser):
@@ -112,8 +124,8 @@ def parse_expression(source: str, tokens: tuple[Token, ...]) -> ExpressionSyntax
     ------
     ParseError
         ``parse.syntax``, at the token that sqlglot objects to.
-    PlanError
-        ``plan.not-yet`` for a subquery inside an expression.
+    NeedsRowsError
+        For a subquery inside an expression.
     """
     _refuse_what_cannot_be_read(tokens)
     tree = _tree(source, tokens)
@@ -183,10 +195,7 @@ def _refuse_what_cannot_be_read(tokens: tuple[Token, ...]) -> None:
     depth = 0
     for token in tokens:
         if token.word == "SELECT":
-            raise PlanError(
-                "plan.not-yet", "a subquery inside an expression is not there yet", span=token.span,
-                hint="join the table in FROM instead",
-            )
+            raise NeedsRowsError("a subquery inside an expression", token.span)
         depth += (token.word in OPENING) - (token.word in (")", "]"))
         if depth > DEEPEST:
             raise ParseError("parse.syntax", f"brackets are more than {DEEPEST} deep", span=token.span)

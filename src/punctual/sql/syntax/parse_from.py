@@ -127,7 +127,7 @@ def _item(cursor: Cursor, parse_select: ParseSelect) -> FromSyntax:
     alias = None
     while True:
         if window is None and cursor.at("["):
-            window = _window(cursor)
+            window = parse_window(cursor)
         elif model is None and cursor.at("MODEL"):
             model = parse_model(cursor)
         elif alias is None and (named := _alias(cursor)) is not None:
@@ -145,7 +145,8 @@ def _alias(cursor: Cursor) -> Name | None:
     return None
 
 
-def _window(cursor: Cursor) -> WindowSyntax:
+def parse_window(cursor: Cursor) -> WindowSyntax:
+    """A window in its brackets."""
     first = cursor.index
     cursor.expect("[")
     if cursor.accept("NOW"):

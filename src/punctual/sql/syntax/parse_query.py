@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from punctual.errors import ParseError, Span
 from punctual.sql.syntax.clauses import Clause
 from punctual.sql.syntax.cursor import Cursor
+from punctual.sql.syntax.expression import NeedsRowsError
 from punctual.sql.syntax.expression_extent import take_expression, take_expressions
 from punctual.sql.syntax.parse_clause import CLAUSES, parse_clause
 from punctual.sql.syntax.parse_from import ENDS_EXPRESSION, parse_from, reject_leftover
 from punctual.sql.syntax.parse_number import signed_number, whole_number
 from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, SelectSyntax, TopSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
+from punctual.sql.syntax.tokens import Token
 
 SEMANTICS = ("PK", "U_TOPK", "U_KRANKS", "PT", "GLOBAL", "EXPECTED_RANK", "PRF", "PRFE")
 PARAMETERS = {"PT": 1, "PRFE": 1, "PRF": 10**6}
 """The most numbers in brackets after a semantics."""
+MORE_THAN_SELECT = frozenset((
+    "WITH", "LATERAL", "PIVOT", "UNPIVOT", "EXCEPT", "INTERSECT", "MINUS", "UNION", "USING", "OVER", "OFFSET",
+    "EXISTS", "WINDOW", "VALUES", "TABLESAMPLE", "ROLLUP", "CUBE", "GROUPING", "GROUPING SETS", "NATURAL", "SEMI",
+    "ANTI", "QUALIFY",
+))
+"""Words of queries that we leave to Spark, where they do not parse as a SELECT of ours."""
+MOST_SELECTS = 200
+"""More in one query are refused: they are read by recursion, here or by Spark."""
 ENDS_ORDER = ENDS_EXPRESSION | {"ASC", "DESC", "NULLS"}
 
 
@@ -24,10 +35,38 @@ def parse_create_query(cursor: Cursor) -> CreateQuerySyntax:
     """After CREATE QUERY."""
     name = cursor.name("the name of the query")
     cursor.expect("AS")
-    select = parse_select(cursor)
-    if not cursor.done:
-        raise reject_leftover(cursor)
-    return CreateQuerySyntax(name, select, cursor.since(0))
+    tokens = tuple(cursor.tokens[cursor.index :])
+    selects = [token for token in tokens if token.word == "SELECT"]
+    if len(selects) > MOST_SELECTS:
+        span = selects[MOST_SELECTS].span
+        raise ParseError("parse.syntax", f"a query has more than {MOST_SELECTS} SELECTs", span=span)
+    select = _select_alone(cursor, tokens)
+    cursor.index = len(cursor.tokens)
+    return CreateQuerySyntax(name, select, tokens, cursor.since(0))
+
+
+def _select_alone(cursor: Cursor, tokens: tuple[Token, ...]) -> SelectSyntax | None:
+    """A SELECT that ends with the statement; None where the query is more than that, which only Spark can read."""
+    if cursor.at("WITH"):
+        return None
+    try:
+        select = parse_select(cursor)
+        if not cursor.done:
+            raise reject_leftover(cursor)
+    except NeedsRowsError:
+        return None
+    except ParseError as problem:
+        if problem.code == "parse.syntax" and _is_more(tokens):
+            return None
+        raise
+    return select
+
+
+def _is_more(tokens: tuple[Token, ...]) -> bool:
+    """Whether there are words of queries that we leave to Spark; ORDER BY ALL is one of them."""
+    words = [token.word for token in tokens]
+    by_all = any(before in ("ORDER BY", "GROUP BY") and word == "ALL" for before, word in pairwise(words))
+    return by_all or not MORE_THAN_SELECT.isdisjoint(words)
 
 
 def parse_select(cursor: Cursor) -> SelectSyntax:

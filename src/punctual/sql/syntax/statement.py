@@ -10,6 +10,7 @@ from punctual.errors import Span
 from punctual.sql.syntax.expression import ExpressionSyntax
 from punctual.sql.syntax.models import Fit
 from punctual.sql.syntax.select import SelectSyntax
+from punctual.sql.syntax.tokens import Token
 from punctual.sql.syntax.written import Duration, Name
 
 
@@ -136,10 +137,14 @@ class ReadModelSyntax:
 
 @dataclass(frozen=True, slots=True)
 class CreateQuerySyntax:
-    """CREATE QUERY name AS SELECT ..."""
+    """CREATE QUERY name AS ...: ``tokens`` are those after AS.
+
+    ``select`` is None where they are more than a SELECT as panes could answer it: then only Spark can read them.
+    """
 
     name: Name
-    select: SelectSyntax
+    select: SelectSyntax | None
+    tokens: tuple[Token, ...]
     span: Span
 
 

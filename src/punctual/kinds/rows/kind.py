@@ -1,0 +1,57 @@
+"""Row queries: whatever Spark SQL can say over the rows of windows, where panes cannot answer it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.errors import InternalError
+from punctual.kernel.panes.panes import Answered
+from punctual.kinds.columns import of_type
+from punctual.kinds.job import Job
+from punctual.kinds.kind import Kind
+from punctual.kinds.result import Result
+from punctual.plan.expression import column_of
+from punctual.plan.query import Output, Query
+from punctual.plan.row_query import RowQuery
+from punctual.plan.shared import Reader, RowNeeds, Unit
+from punctual.runtime.backend import QueryTypes, RowTypeRequest
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.body_binder import BoundBody
+from punctual.sql.problems import Problems
+from punctual.sql.syntax.select import SelectSyntax
+
+
+class RowsKind(Kind[RowQuery]):
+    """Answered from retained rows, by Spark. Nothing gives way."""
+
+    body = RowQuery
+
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        """No SELECT by itself: a query is one of these where no other kind can answer it."""
+        return False
+
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        raise InternalError("row queries are bound from their text")
+
+    def needs(self, query: Query) -> RowNeeds:
+        return RowNeeds(self.body_of(query).statement)
+
+    def type_request(self, query: Query) -> RowTypeRequest:
+        return RowTypeRequest(query, self.body_of(query).statement)
+
+    def with_casts(self, query: Query, types: QueryTypes) -> Query:
+        """The query with its columns, whose names only Spark can say."""
+        return replace(query, outputs=tuple(Output(name, column_of(name)) for name in types.names))
+
+    def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
+        """The rows as they came: Spark has put them in order."""
+        outputs = [of_type(value, kind) for value, kind in zip(answered.values, job.types.outputs)]
+        offsets = np.searchsorted(answered.instant, np.arange(job.due.instants.size + 1)).astype(np.int32)
+        struct = pa.StructArray.from_arrays(outputs, names=list(job.types.names))
+        return Result(pa.ListArray.from_arrays(pa.array(offsets), struct))
+
+    def describe(self, reader: Reader, unit: Unit) -> list[str]:
+        raise InternalError("row queries read no unit")

@@ -1,0 +1,151 @@
+"""Types of row queries, by Spark's analyzer over windows without rows: no data is read and no job runs.
+
+Each query is analysed as its author wrote it, in a session that knows the program's windows and tables and nothing
+else. What Spark refuses is refused at its place; so is what Spark would take and we cannot: tables of the user's
+catalog, and what gives other answers for the same rows. A plan is made too, since Spark refuses some queries only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from punctual.errors import BindError, PunctualError
+from punctual.own_names import own, shown
+from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowWindow
+from punctual.plan.sql_text import quoted
+from punctual.runtime.analysis import PlacedText, answer_type, empty_frame
+from punctual.runtime.backend import QueryTypes, RowTypeRequest, TypeReport, WindowTypes
+from punctual.runtime.row_queries.refusals import Refusals
+from punctual.runtime.row_queries.repeats import foreign_or_not_repeatable, not_repeatable_words
+from punctual.runtime.row_queries.row_session import row_session
+from punctual.runtime.row_queries.row_text import instant_text, row_text
+
+Columns = tuple[tuple[str, pa.DataType], ...]
+SHOWN_INSTANT = instant_text(0).replace("L)", ")")
+"""How Spark names a column of ``now()``."""
+
+
+def typecheck_rows(
+    spark: SparkSession,
+    relations: Sequence[Declared],
+    requests: Sequence[RowTypeRequest],
+    known: Sequence[Stream | Table] = (),
+) -> TypeReport:
+    """Check row queries; what reads a relation that is refused itself is left out."""
+    every = {one.name.lower(): one for one in (*known, *(declared.relation for declared in relations))}
+    windows = _Windows(row_session(spark), every)
+    windows.show_tables(name for request in requests for name in request.statement.tables)
+    found: dict[str, QueryTypes] = {}
+    errors: list[PunctualError] = []
+    for request in requests:
+        try:
+            types = _types(windows, request, every)
+        except PunctualError as error:
+            errors.append(error)
+            continue
+        if types is not None:
+            found[request.query.name] = types
+    return TypeReport(found, tuple(errors))
+
+
+class _Windows:
+    """Views without rows of a program's windows and tables, by what they show."""
+
+    def __init__(self, session: SparkSession, relations: Mapping[str, Stream | Table]) -> None:
+        self.session = session
+        self._relations = relations
+        self._views: dict[tuple[str, tuple[str, ...]], tuple[str, WindowTypes] | None] = {}
+
+    def show_tables(self, names: Iterable[str]) -> None:
+        """Let tables be seen under their own names."""
+        for name in dict.fromkeys(names):
+            table = self._relations[name]
+            self._show(table, tuple(column.name for column in table.columns), table.name)
+
+    def view(self, window: RowWindow) -> tuple[str, WindowTypes] | None:
+        """The view of a window; None where its stream is refused."""
+        key = (window.stream.lower(), window.columns)
+        if key not in self._views:
+            stream = self._relations[key[0]]
+            assert isinstance(stream, Stream)
+            name = own(f"window {len(self._views)}")
+            schema = self._show(stream, window.columns, name)
+            self._views[key] = None if schema is None else (name, WindowTypes(schema, stream.event_time))
+        return self._views[key]
+
+    def _show(self, relation: Stream | Table, columns: tuple[str, ...], name: str) -> Columns | None:
+        selected = ", ".join(quoted(column) for column in columns)
+        try:
+            empty = self.session.sql(f"SELECT {selected} FROM ({empty_frame(relation).text})")
+            schema = empty.schema
+        except AnalysisException:
+            return None
+        # As rows will come: Catalyst would plan nothing at all for what it knows to be empty.
+        rows = self.session.range(0, 1, 1, 1).mapInArrow(_no_rows, schema)
+        rows.createOrReplaceTempView(quoted(name))
+        return tuple((one.name, answer_type(one.dataType, None)) for one in schema.fields)
+
+
+def _no_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
+def _types(windows: _Windows, request: RowTypeRequest, relations: Mapping[str, Stream | Table]) -> QueryTypes | None:
+    """The types of a query, None where a stream of it is refused.
+
+    Raises
+    ------
+    PunctualError
+        What is wrong with the query.
+    """
+    statement = request.statement
+    views = [windows.view(window) for window in statement.windows]
+    shown_windows = [view for view in views if view is not None]
+    if len(shown_windows) < len(views):
+        return None
+    refusals = Refusals(request, relations)
+    problem = not_repeatable_words(refusals)
+    if problem is not None:
+        raise problem
+
+    def view_name(window: int) -> str:
+        return shown_windows[window][0]
+
+    # In brackets, where nothing but a query may stand: Spark runs commands while it analyses them.
+    text = PlacedText().add("SELECT * FROM (").include(row_text(statement, view_name, 0)).add(")")
+    try:
+        frame = windows.session.sql(str(text))
+    except PySparkException as refusal:
+        raise refusals.of(refusal, text) from None
+    problem = foreign_or_not_repeatable(frame, refusals)
+    if problem is not None:
+        raise problem
+    fields = frame.schema.fields
+    names = tuple(shown(one.name).replace(SHOWN_INSTANT, "now()") for one in fields)
+    twice = next((name for i, name in enumerate(names) if name.lower() in {n.lower() for n in names[:i]}), None)
+    if twice is not None:
+        raise refusals.duplicate(twice)
+    types = tuple(answer_type(one.dataType, refusals.place_of_output(name)) for one, name in zip(fields, names))
+    _check_plan(windows.session, row_text(statement, view_name, 0, types), refusals)
+    return QueryTypes((), (), types, (), (), names=names, windows=tuple(types for _name, types in shown_windows))
+
+
+def _check_plan(session: SparkSession, text: PlacedText, refusals: Refusals) -> None:
+    """Make the plan once, with the order that answers have."""
+    try:
+        planned = session.sql(str(text))
+        planned._jdf.queryExecution().executedPlan()
+    except PySparkException as refusal:
+        raise refusals.of(refusal, text) from None
+    except Py4JJavaError as failure:
+        said = str(failure.java_exception.getMessage() or "").split("\n")[0]
+        raise BindError(
+            "bind.refused-by-spark", "Spark cannot plan this query", span=refusals.query.span,
+            detail=shown(said) or None,
+        ) from None

@@ -1,0 +1,84 @@
+"""Row queries without a JVM: which job has which slot, the order that travels, and how answers are sorted."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pyarrow as pa
+import pytest
+
+from punctual.runtime.operators.answer_rows import in_order
+from punctual.runtime.operators.slot_order import read, slot_order, written
+from punctual.runtime.operators.window_rows import RetainedFile, WindowOrder
+from punctual.runtime.row_queries.plan_nodes import tree_nodes
+from punctual.runtime.row_queries.slots import MOST_INSTANTS, MOST_SLOTS, dealt, slots_for
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_work_is_in_one_slot(seed: int) -> None:
+    rng = random.Random(seed)
+    sizes = [rng.choice([1, 1, 2, 3, 17, 40]) for _ in range(rng.randint(1, 40))]
+    numbers = iter(range(sum(sizes)))
+    asked = {f"q{query}": [next(numbers) for _ in range(size)] for query, size in enumerate(sizes)}
+    jobs = list(dealt(asked))
+    for query, works in asked.items():
+        assert [number for job in jobs for number in job.get(query, [])] == works
+    for job in jobs:
+        assert sum(slots_for(len(works)) for works in job.values()) <= MOST_SLOTS
+        assert all(0 < len(works) <= MOST_INSTANTS for works in job.values())
+
+
+def test_what_is_due_at_an_instant_is_one_job() -> None:
+    assert len(list(dealt({query: [query] for query in range(MOST_SLOTS)}))) == 1
+
+
+def test_an_order_travels_as_text_and_lists_a_file_once() -> None:
+    files = [RetainedFile(f"/state/{number}", 8, 100, number, number + 5) for number in range(3)]
+    long, short = WindowOrder(tuple(files), -10, 10), WindowOrder((files[2],), 3, 10)
+    order = slot_order({"1.0": ((long, short), 7), "1.1": ((short, short), 8)})
+    again = read(written(order))
+    assert again == order
+    assert len(again.files) == 3
+    assert (again.window("1.0", 0), again.window("1.0", 1), again.window("1.1", 0)) == (long, short, short)
+    assert again.slots["1.1"].max_rows == 8
+    assert again.window("2.0", 0) is None
+
+
+def test_answers_are_sorted_as_spark_sorts() -> None:
+    """NULL first, NaN last, strings by their bytes, the columns from the first on; nested values in one order."""
+    nan = math.nan
+    rows = [
+        (None, "b", [2], None), (-1.0, "é", [1], None), (-1.0, "f", [1], None), (0.5, None, None, None),
+        (0.5, "", [3], None), (0.5, "", [4], None), (nan, "a", [], None),
+    ]
+    types = [pa.float64(), pa.string(), pa.list_(pa.int32()), pa.null()]
+
+    def table(order: list[int]) -> pa.Table:
+        columns = zip(*(rows[place] for place in order))
+        return pa.table({f"c{i}": pa.array(list(column), kind) for i, (column, kind) in enumerate(zip(columns, types))})
+
+    expected = table([0, 2, 1, 3, 4, 5, 6])
+    rng = random.Random(0)
+    for _ in range(10):
+        order = rng.sample(range(len(rows)), len(rows))
+        assert str(in_order(table(order)).to_pylist()) == str(expected.to_pylist())
+    assert in_order(pa.table({"c0": pa.nulls(2)})).num_rows == 2
+
+
+def test_nodes_of_a_plan() -> None:
+    tree = """*(3) Project [k#1]
++- *(3) SortMergeJoin [k#1], [k#2], Inner
+   :- *(1) Filter (v#3 > scalar-subquery#4 [])
+   :  :  +- Subquery scalar-subquery#4, [id=#10]
+   :  :     +- LocalTableScan <empty>
+   :  +- Scan x
+and a literal that goes on
+   +- Exchange SinglePartition, ENSURE_REQUIREMENTS
+      +- *(2) Range (0, 1, step=1, splits=1)
+"""
+    nodes = tree_nodes(tree)
+    assert [node.name for node in nodes] == [
+        "Project", "SortMergeJoin", "Filter", "Subquery", "LocalTableScan", "Scan", "Exchange", "Range",
+    ]
+    assert [node.name for node in nodes if node.leaf] == ["LocalTableScan", "Scan", "Range"]
