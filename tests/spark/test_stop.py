@@ -26,7 +26,7 @@ LONG_S = 3_600
 class Sleep:
     """A job over shards that takes long."""
 
-    shards: int = 1
+    most_tasks: int = 1
     tasks: int = 1
 
     def run(self, _order: None, _task: int) -> Iterator[pa.RecordBatch]:
