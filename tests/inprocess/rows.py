@@ -61,7 +61,7 @@ def _answer(connection: duckdb.DuckDBPyConnection, work: RowWork, tables: Mappin
     text += _text(body.tail, work.at)
     found = connection.sql(duck_text(text)).to_arrow_table()
     if found.num_rows > work.max_rows:
-        raise TooManyRowsError(work.query.name, found.num_rows, work.max_rows)
+        raise TooManyRowsError(work.query, found.num_rows, work.max_rows)
     arrays = [column.cast(kind) for column, kind in zip(found.columns, work.types.outputs)]
     table = pa.Table.from_arrays(arrays, names=[f"c{number}" for number in columns])
     return table if body.order or body.tail else in_order(table)
