@@ -31,7 +31,7 @@ quick: $(STAMP) lint types ## everything that needs no JVM, in a minute or two
 
 test: $(STAMP) lint types ## the whole suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not spark and not long"
-	@$(BIN)/python -m pytest -m "spark and not long"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "spark and not long"
 
 test-long: $(STAMP) ## what needs longer
 	@$(BIN)/python -m pytest -m "long"

@@ -12,8 +12,12 @@ from benchmarks.report import publish
 NAMES = (
     "windows_vs_streaming",
     "window_specifications",
+    "rows_against_panes",
     "answers_per_query",
     "predicates",
+    "row_joins",
+    "retention_cost",
+    "shed_ticks",
     "warm_ticks",
     "rows_per_second",
     "tick_overhead",
@@ -34,6 +38,11 @@ NAMES = (
     "topk_together",
     "topk_candidates",
     "topk_semantics",
+    "operator_costs",
+    "selectivity_estimation",
+    "quality",
+    "quality_bias",
+    "sample_coverage",
 )
 
 

@@ -25,6 +25,7 @@ import pyarrow as pa
 from benchmarks.engines import WarmBackend, prepared
 from punctual.clock import Micros
 from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
@@ -55,7 +56,7 @@ class Metered:
     """A memory that says how long it answered."""
 
     def __init__(self, memory: Holders) -> None:
-        self.scan, self.streams = memory.scan, memory.streams
+        self.scan, self.streams, self.keys = memory.scan, memory.streams, memory.keys
         self.cpu = 0.0
         self._memory = memory
 
@@ -78,8 +79,8 @@ class StandsIn:
         """Watch no more, and let the engine go."""
         del self._answering.answer, self._answering, self._answer
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
-        return self._answer(jobs, memory, timing, max_rows)
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, bounds: RowBounds) -> AnsweredPass:
+        return self._answer(jobs, memory, timing, bounds)
 
 
 class Watched(StandsIn):
@@ -90,12 +91,12 @@ class Watched(StandsIn):
         self.calls: list[Execution] = []
         self._one_by_one = one_by_one
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, bounds: RowBounds) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in _executions(jobs) if self._one_by_one else [jobs]:
             merges, began = _merges(memory), process_time()
-            answered = self._answer(some, metered, timing, max_rows)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing, bounds)  # type: ignore[arg-type]
             cpu = process_time() - began
             assert not answered.failed, answered.failed
             self.calls.append(

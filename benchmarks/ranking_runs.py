@@ -26,6 +26,7 @@ from tests.inprocess.backend import InProcess
 from benchmarks.executions import Execution, Metered, StandsIn
 from punctual.clock import Micros
 from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
@@ -85,12 +86,12 @@ class _Watched(StandsIn):
         self._ran = ran
         self._cut = cut
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, bounds: RowBounds) -> AnsweredPass:
         tables: dict[str, list[pa.Table]] = {}
         metered = Metered(memory)
         for some in cut_into(jobs, self._cut if self.measuring else "not at all"):
             began = process_time()
-            answered = self._answer(some, metered, timing, max_rows)  # type: ignore[arg-type]
+            answered = self._answer(some, metered, timing, bounds)  # type: ignore[arg-type]
             cpu = process_time() - began
             assert not answered.failed, answered.failed
             if self.measuring:

@@ -27,7 +27,7 @@ from benchmarks.contenders.sustained.task import START, windows_of
 from benchmarks.processes import ROOT, Finished, measured
 from benchmarks.report import Goal, Picture, Result
 from benchmarks.warm_ticks import write_files
-from punctual.runtime.java import find_java
+from punctual.runtime.jvm.java import find_java
 
 GOALS = {1: 1 / 3, 80: 1.0}
 ROWS_PER_SECOND_OF_EVENT_TIME = 10_000

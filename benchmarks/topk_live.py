@@ -17,6 +17,7 @@ from benchmarks.topk_workloads import RANGE_S, Workload
 from benchmarks.workload import EPOCH_US
 from punctual.clock import SECOND, ManualClock, Micros
 from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.core import Core
 from punctual.engine.engine import Engine
 from punctual.engine.held.holders import Holders
@@ -34,9 +35,9 @@ class _Spending(StandsIn):
         self._clock = clock
         self._factor = factor
 
-    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+    def __call__(self, jobs: list[JobGroup], memory: Holders, timing: Timing, bounds: RowBounds) -> AnsweredPass:
         began = process_time()
-        found = self._answer(jobs, memory, timing, max_rows)
+        found = self._answer(jobs, memory, timing, bounds)
         self._clock.at += round(self._factor * (process_time() - began) * SECOND)
         for one in jobs:
             for name in one.asked.queries.tolist():

@@ -29,7 +29,7 @@ MAY: dict[str, set[str]] = {
     },
     "engine": {
         "sql", "catalog", "plan", "kernel", "scan", "estimate", "share", "schedule", "ports", "store", "runtime",
-        "kinds",
+        "kinds", "explain",
     },
     "explain": {"sql", "catalog", "plan", "kernel", "estimate", "share", "schedule", "runtime", "kinds"},
     "cli": {"engine", "explain", "catalog", "ports"},
@@ -44,6 +44,7 @@ GUESTS = {
 }
 KERNEL: dict[str, set[str]] = {
     "arrays": set(),
+    "sample": {"arrays"},
     "text": set(),
     "world": set(),
     "synopses": {"arrays", "world"},

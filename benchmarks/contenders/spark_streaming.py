@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.workload import Window, sliding
-from punctual.runtime.java import find_java
+from punctual.runtime.jvm.java import find_java
 
 SCHEMA = "ts TIMESTAMP, k STRING, v DOUBLE"
 

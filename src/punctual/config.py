@@ -24,8 +24,8 @@ from punctual.clock import SECOND, UNITS_US, Micros, instant_us
 from punctual.errors import ConfigError, PlanError
 
 CadenceMethod = Literal["auto", "none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
-WindowMerge = Literal["auto", "scan"]
-Qos = Literal["dynamic-sampling", "best-effort"]
+WindowMerge = Literal["auto", "scan", "rows"]
+Qos = Literal["dynamic-sampling", "fixed-sampling", "feedback", "best-effort"]
 Placement = Literal["auto", "driver", "cluster"]
 AfterRead = Literal["keep", "archive", "delete"]
 
@@ -77,6 +77,23 @@ def _switch(text: str) -> bool:
     return {"on": True, "true": True, "off": False, "false": False}[text.strip().lower()]
 
 
+def _share(text: str) -> float | None:
+    """A share of rows; None where it is left to us.
+
+    >>> _share("30%"), _share("0.3"), _share("auto")
+    (0.3, 0.3, None)
+    """
+    word = text.strip().lower()
+    if word == "auto":
+        return None
+    if "/" in word:  # a fraction is not how shares are written
+        raise ValueError(text)
+    number = Fraction(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
+    if not 0 < number <= 1:
+        raise ValueError(text)
+    return float(number)
+
+
 def _integer(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         value = int(text)
@@ -101,6 +118,7 @@ DURATION = "a duration above zero such as 1 second, 500 ms or 2 minutes (a bare 
 INSTANT = "a date or a time of the years 1 to 9999 such as 1900-01-01 or 2020-06-01T12:00:00Z (UTC without a zone)"
 WHOLE = "a whole number of at least {}"
 ON_OFF = "on or off"
+SHARE = "auto, or a share above 0 and at most 1 such as 30% or 0.3"
 
 
 def _option(name: str, read: Callable[[str], object], accepts: str, meaning: str) -> Mapping[str, Any]:
@@ -152,7 +170,9 @@ class Options:
     window_merge: WindowMerge = field(
         default="auto",
         metadata=_choice(
-            "window_merge", WindowMerge, "how panes become windows; scan merges each, for comparison", "rows"
+            "window_merge",
+            WindowMerge,
+            "how windows are made: scan merges all panes of each, rows reads the rows of each again, for comparison",
         ),
     )
     placement: Placement = field(
@@ -160,19 +180,30 @@ class Options:
     )
     qos: Qos = field(
         default="dynamic-sampling",
-        metadata=_choice("qos", Qos, "what gives way when there is more to do than time", "fixed-sampling", "feedback"),
+        metadata=_choice("qos", Qos, "what gives way when there is more to do than time"),
+    )
+    keep: float | None = field(
+        default=None,
+        metadata=_option("keep", _share, SHARE, "the share of rows that queries with QUALITY use without any load"),
     )
     max_answer_rows: int = field(
         default=1_000_000,
         metadata=_option("max_answer_rows", _integer(1), WHOLE.format(1), "the most rows of one answer of a row query"),
     )
+    max_join_rows: int = field(
+        default=1_000_000_000,
+        metadata=_option(
+            "max_join_rows", _integer(1), WHOLE.format(1),
+            "the most rows that a join of a row query may make, or pairs that it may compare, for one answer",
+        ),
+    )  # fmt: skip
     keep_answers_us: Micros = field(
-        default=UNITS_US["DAY"], metadata=_duration("keep_answers", "how long the log keeps answers")
+        default=UNITS_US["DAY"],
+        metadata=_duration("keep_answers", "how long the log keeps answers, and the ledger what they used"),
     )
 
 
 NOT_YET: Mapping[str, str] = {
-    "keep": "the share of rows that queries with QUALITY use without any load",
     "closed_forms": "whether uncertain values are computed without worlds where that is possible",
     "anytime": "how anytime queries share the time",
     "epoch": "the length of a planning epoch of anytime queries",

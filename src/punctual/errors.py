@@ -131,6 +131,16 @@ def corrupt(path: str, why: str) -> StateError:
     )
 
 
+def disk_full(path: str | None) -> StateError:
+    """The error for a disk (or a quota) that is full; ``path`` is what was being written, where it is known."""
+    return StateError(
+        "state.disk-full",
+        f'no space is left for file "{path}"' if path else "no space is left on the disk",
+        detail="what was being written is not part of the state; all that was committed before is whole",
+        hint="free some space (or raise the quota) and start the same command again: it resumes",
+    )
+
+
 def suggest(name: str, known: Iterable[str], kind: str) -> str | None:
     """A hint: the names that look alike, else all there are."""
     names = list(dict.fromkeys(known))

@@ -6,6 +6,8 @@ in names (``parse.bad-name``), so no column, alias or lambda variable of a user 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MARK = "\x1f"
 
 
@@ -21,6 +23,16 @@ def joined_column(alias: str, column: str) -> str:
     'lanes.name'
     """
     return f"{alias}{MARK}.{column}"
+
+
+def joined_columns(names: Iterable[str], alias: str) -> set[str]:
+    """The columns of what is joined under an alias, of which the enriched row has these.
+
+    >>> joined_columns(["x", joined_column("a", "k"), joined_column("b", "x")], "b")
+    {'x'}
+    """
+    before = joined_flag(alias)
+    return {name.removeprefix(before) for name in names if name.startswith(before) and name != before}
 
 
 def joined_flag(alias: str) -> str:
@@ -46,3 +58,7 @@ REASON, RAW, ORIGIN = own("reason"), own("raw"), own("origin")
 """Columns of every feed: why a row is malformed (NULL where it is not), its text then, and where it was read."""
 TIME, WHY, ROW = own("time"), own("why"), own("row")
 """Columns that a tick adds: the event time in microseconds, why a row does not count, and how it read."""
+SAMPLE_MARK, IDENTITY = own("mark"), own("identity")
+"""Columns of rows that samples are drawn of: what a kept row stands for, and the hash of all its declared columns."""
+BATCH_MARK = own("batch mark")
+"""The same without the part of the sample that a row is in: one for all rows of a stream in a batch."""

@@ -51,6 +51,11 @@ class Case:
         """By how much, relatively, a float may differ from what is written; 0: not at all."""
         return float(self.headers.get("tolerance", "0"))
 
+    @property
+    def row_queries(self) -> tuple[str, ...]:
+        """The queries that are answered from rows."""
+        return tuple(name.strip() for name in self.headers.get("rows", "").split(",") if name.strip())
+
     def with_bodies(self, bodies: Mapping[int, list[str]]) -> str:
         """The file's text with other bodies for the blocks at these lines."""
         lines: list[str] = []

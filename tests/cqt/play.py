@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tests.cqt import cells
 from tests.cqt.case import Block, Case
 from tests.reference.recompute import Answer
-from tests.reference.statements import Query, Stream, Table, read_statement
+from tests.reference.statements import Query, RowText, Stream, Table, read_statement
 
 DAY_US = 86_400_000_000
 NOW_US = 30 * DAY_US
@@ -98,12 +98,13 @@ class Play:
     _seen: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        rows = self.case.row_queries
         for block in self.case.blocks:
             if block.words[:2] == ("statement", "ok"):
-                declared = read_statement(block.text, DATA)
+                declared = read_statement(block.text, DATA, rows)
                 if isinstance(declared, Stream):
                     self._streams[declared.name] = declared
-                if isinstance(declared, Stream | Table | Query):
+                if isinstance(declared, Stream | Table | Query | RowText):
                     self._names.add(declared.name)
 
     def run(self, target: Target) -> Generator[Request, None, None]:

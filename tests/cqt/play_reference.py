@@ -51,8 +51,7 @@ def planned(case: Case) -> dict[str, list[Planned]]:
 
 def play_reference(play: Play) -> None:
     """Run the case on the reference. Statements that must be refused are not its business."""
-    rows = [name.strip() for name in play.case.headers.get("rows", "").split(",")]
-    reference = Reference(DATA, NOW_US, DAY_US, covered(play.case), planned(play.case), rows)
+    reference = Reference(DATA, NOW_US, DAY_US, covered(play.case), planned(play.case), play.case.row_queries)
     target: Target = ReferenceTarget(reference)
     try:
         for request in play.run(target):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from punctual.cli.main import main
-from punctual.clock import SECOND, iso
+from punctual.clock import SECOND, instant_us, iso
 from punctual.explain.look import look_at
 from tests.oracles import worlds
 
@@ -117,3 +118,65 @@ def test_icebergs(tmp_path: Path) -> None:
         best = max(range(len(day)), key=lambda i: (probabilities[i], -i))
         assert (answer["rows"][0]["iceberg"], answer["rows"][0]["lat"]) == (day[best]["iceberg"], day[best]["lat"])
     assert all(row["rank"] == i for answer in found["weekly"] for i, row in enumerate(answer["rows"], 1))
+
+
+def pairs_of(positions: list[dict[str, Any]], since: int, at: int) -> dict[tuple[int, int], dict[str, float]]:
+    """By pair of vessels under way: how near they came, in metres, and how fast they were."""
+    under_way = [one for one in positions if since < one["us"] <= at and one["sog"] > 3]
+    found: dict[tuple[int, int], list[tuple[float, float, float]]] = {}
+    for one, other in product(under_way, under_way):
+        if one["mmsi"] < other["mmsi"] and one["us"] // (10 * SECOND) == other["us"] // (10 * SECOND):
+            metres = 111195 * math.hypot((one["lon"] - other["lon"]) * math.cos(math.radians(50.8)),
+                                         one["lat"] - other["lat"])
+            found.setdefault((one["mmsi"], other["mmsi"]), []).append((metres, one["sog"], other["sog"]))
+    return {
+        pair: {
+            "metres": min(metres for metres, _one, _other in several),
+            "knots": max(one for _metres, one, _other in several),
+            "other_knots": max(other for _metres, _one, other in several),
+        }
+        for pair, several in found.items()
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_vessels(tmp_path: Path) -> None:
+    """Every answer against the positions of the files, pair by pair."""
+    answers = run("vessels.sql", tmp_path)
+    files = sorted((EXAMPLES / "data" / "vessels").glob("*.parquet"))
+    table = pa.concat_tables(pq.read_table(path) for path in files)
+    table = table.append_column("us", table["time"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+    positions = table.to_pylist()
+    first, last = positions[0]["us"], positions[-1]["us"]
+    minutes = range(-(-first // (2 * MINUTE)) * 2, last // MINUTE + 1, 2)
+    pairs = {minute: pairs_of(positions, (minute - 2) * MINUTE, minute * MINUTE) for minute in minutes}
+    for name in ("close", "escorts"):
+        assert [answer["at"] for answer in answers[name]] == [iso(minute * MINUTE) for minute in minutes]
+    for answer, minute in zip(answers["close"], minutes):
+        near = {pair: one for pair, one in pairs[minute].items() if one["metres"] < 100}
+        assert {(row["vessel"], row["other"]) for row in answer["rows"]} == set(near)
+        for row in answer["rows"]:
+            expected = near[row["vessel"], row["other"]]
+            assert row["metres"] == pytest.approx(expected["metres"], abs=0.51)
+            assert (row["knots"], row["other_knots"]) == (expected["knots"], expected["other_knots"])
+        assert [row["metres"] for row in answer["rows"]] == sorted(row["metres"] for row in answer["rows"])
+    together = 0
+    for answer, minute in zip(answers["escorts"], minutes):
+        three = [pairs.get(minute - back, {}) for back in (0, 2, 4)]
+        kept = {pair for pair in three[0] if all(pair in one and one[pair]["metres"] < 250 for one in three)}
+        assert {(row["vessel"], row["other"]) for row in answer["rows"]} == kept
+        for row in answer["rows"]:
+            metres = [one[row["vessel"], row["other"]]["metres"] for one in three]
+            assert (row["nearest"], row["farthest"]) == pytest.approx((min(metres), max(metres)), abs=0.51)
+        together += len(kept)
+    assert together > 10
+    for answer in answers["silent"]:
+        at = instant_us(answer["at"])
+        heard: dict[int, dict[str, Any]] = {}
+        for one in positions:
+            if at - 10 * MINUTE < one["us"] <= at:
+                heard[one["mmsi"]] = one
+        expected = {mmsi for mmsi, one in heard.items() if one["us"] <= at - 3 * MINUTE and one["sog"] > 3}
+        assert {row["vessel"] for row in answer["rows"]} == expected
+    assert any(answer["rows"] for answer in answers["silent"])

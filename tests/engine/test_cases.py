@@ -18,7 +18,7 @@ from tests.cqt.play_reference import play_reference
 from tests.cqt.running import run_case
 from tests.cqt.ways import Together, Way
 from tests.inprocess.backend import InProcess
-from tests.reference.statements import Query, Stream, Table, read_statement
+from tests.reference.statements import Query, RowText, Stream, Table, read_statement
 
 CASES = read_cases(DATA / "run")
 LANGUAGE = [case for case in read_cases(DATA / "language") if case.headers.get("needs") != "spark"]
@@ -34,6 +34,13 @@ WAYS = (
     Way("three partitions, queries apart", partial(InProcess, partitions=3, seed=1), {"sharing": "off"}),
     Way("on shards, resumed at every step", InProcess, {"placement": "cluster"}, resume=True),
     Way("every window a walk", InProcess, {"window_merge": "scan"}),
+    Way("every window from rows", InProcess, {"window_merge": "rows"}),
+    Way(
+        "from rows of three partitions, resumed at every step",
+        partial(InProcess, partitions=3, seed=1),
+        {"window_merge": "rows", "placement": "cluster"},
+        resume=True,
+    ),
 )
 TOGETHER = {way.name: Together([case for case in CASES if fits(case, way)], way) for way in WAYS}
 RUNS = [(case, name) for name, together in TOGETHER.items() for case in together.cases]
@@ -82,8 +89,8 @@ def test_names_can_be_prefixed() -> None:
     """In one program with others a case's relations and queries get a prefix: no column may be called like one."""
     for case in CASES:
         texts = [block.text for block in case.blocks if block.words[:2] == ("statement", "ok")]
-        declared = [read_statement(text, DATA) for text in texts]
-        names = {d.name for d in declared if isinstance(d, Stream | Table | Query)}
+        declared = [read_statement(text, DATA, case.row_queries) for text in texts]
+        names = {d.name for d in declared if isinstance(d, Stream | Table | Query | RowText)}
         columns = {c.name for d in declared if isinstance(d, Stream | Table) for c in d.columns}
         assert not names & columns, case.name
 

@@ -55,9 +55,12 @@ def held(tmp_path: Path) -> Iterator[tuple[Engine, Held]]:
     engine.close()
 
 
+BEGIN = SystemClock().now() // SECOND * SECOND - 100 * SECOND
+"""Once for all: a second may pass between two calls."""
+
+
 def feed(engine: Engine, *seconds: int) -> None:
-    begin = SystemClock().now() // SECOND * SECOND - 100 * SECOND
-    engine.feed("s", [(iso(begin + second * SECOND), 1) for second in seconds])
+    engine.feed("s", [(iso(BEGIN + second * SECOND), 1) for second in seconds])
 
 
 def test_calls_are_answered_while_a_job_runs(held: tuple[Engine, Held]) -> None:

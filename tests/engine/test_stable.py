@@ -15,6 +15,7 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
+from punctual.estimate.known_costs import KnownCosts
 from punctual.explain.sharing import explain_query
 from punctual.kinds.program import compile_program
 from punctual.kinds.ranking.displays import _codes
@@ -359,6 +360,6 @@ def test_a_stream_with_other_types_begins_anew(tmp_path: Path) -> None:
 
 def test_explain_says_the_margin() -> None:
     catalog = compile_program(declared(QUERIES), base="").catalog
-    assert "stable 50%" in explain_query(catalog, catalog.queries["pk"])
+    assert "stable 50%" in explain_query(catalog, catalog.queries["pk"], KnownCosts())
     plain = compile_program(declared({"pk": QUERIES["pk"].replace("STABLE 50%", "")}), base="").catalog
-    assert "stable" not in explain_query(plain, plain.queries["pk"])
+    assert "stable" not in explain_query(plain, plain.queries["pk"], KnownCosts())

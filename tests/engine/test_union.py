@@ -157,10 +157,13 @@ def test_without_rows_of_one_stream_the_other_is_answered_to_its_end(tmp_path: P
         (f"SELECT TOP 3 plate {BOTH} ORDER BY speed DESC", "bind.unknown-column", "have to declare it, with one type"),
         (f"SELECT TOP 3 id {BOTH} ORDER BY conf DESC", "bind.unknown-column", "have to declare it"),
         (
-            "SELECT count(*) FROM radar [RANGE 4 SECONDS] UNION ALL camera [RANGE 5 SECONDS]", "plan.not-yet",
-            "different lengths",
+            "SELECT TOP 3 speed FROM radar [RANGE 4 SECONDS] UNION ALL camera [RANGE 5 SECONDS] ORDER BY speed",
+            "plan.not-yet", "different lengths in a ranking",
         ),
-        ("SELECT count(*) FROM radar [NOW] UNION ALL camera [RANGE 5 SECONDS]", "plan.not-yet", "different lengths"),
+        (
+            "SELECT TOP 3 speed FROM radar [NOW] UNION ALL camera [RANGE 5 SECONDS] ORDER BY speed", "plan.not-yet",
+            "different lengths in a ranking",
+        ),
         (
             "SELECT count(*) FROM radar [NOW] UNION ALL radar [NOW] AS again", "bind.duplicate-name",
             "stands twice in UNION ALL",
@@ -168,7 +171,10 @@ def test_without_rows_of_one_stream_the_other_is_answered_to_its_end(tmp_path: P
         ("SELECT count(*) FROM radar [NOW] UNION ALL names", "bind.union-of-table", 'table "names"'),
         ("SELECT count(*) FROM names UNION ALL radar [NOW]", "bind.union-of-table", 'table "names"'),
         ("SELECT count(*) FROM radar [NOW] UNION ALL camera", "bind.missing-window", "camera"),
-        ("SELECT count(*) FROM radar [NOW] UNION ALL camera [NOW], radar [NOW] AS r", "plan.not-yet", "join of two"),
+        (
+            "SELECT TOP 1 speed FROM radar [NOW] UNION ALL camera [NOW], radar [NOW] AS r ORDER BY speed",
+            "plan.not-yet", "join of two",
+        ),
         ("SELECT TOP 1 x FROM plain [NOW] UNION ALL bare [NOW] ORDER BY x", "bind.no-probability", "bare"),
         ("SELECT TOP 1 STREAMS x FROM plain [NOW] UNION ALL plain2 [NOW] ORDER BY x", "bind.no-key", "plain"),
     ],

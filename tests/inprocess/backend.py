@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,9 +18,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from punctual.clock import Micros, SystemClock
+from punctual.kernel.sample.draw import ITSELF
+from punctual.kernel.sample.marks import SHARES
+from punctual.plan.operators import OperatorNode
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowStatement
 from punctual.plan.rows import Join
-from punctual.runtime.backend import Question, RowTypeRequest, RowWork, SliceWork, Tick, TypeReport, TypeRequest
+from punctual.runtime.backend import (
+    Draws,
+    QueryTypes,
+    Question,
+    RowAnswers,
+    RowTypeRequest,
+    RowWork,
+    SliceWork,
+    Tick,
+    TypeReport,
+    TypeRequest,
+)
+from punctual.runtime.core_time import CoreTime
 from punctual.runtime.direct_plan import direct_stream
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.direct import ScanAndReduce
@@ -28,9 +46,12 @@ from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.order import Order
 from punctual.runtime.operators.projected import ReduceProjected
 from punctual.runtime.operators.reduction import Reduce
+from punctual.runtime.operators.scan_rows import ScanRows
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.operators.window_rows import CountRows
 from punctual.runtime.tick import joined_table
 from punctual.runtime.work_orders import work_order
+from punctual.scan.marks import MARKS
 from punctual.scan.parts import Weighed
 from punctual.store.products import OUTPUT, to_ipc
 from tests.inprocess.dealt import Dealt
@@ -40,6 +61,20 @@ from tests.inprocess.typecheck import typecheck
 from tests.reference.duck import arrow_type, connect, duck_text
 
 THROUGH, HORIZON = "7000000000000000001", "7000000000000000002"
+
+
+def _slice(work: SliceWork, branches: Sequence[Branch], parts: Weighed | None) -> pa.Table:
+    """The rows of a slice for branches that Spark would project: read apart from our scan, unless that sheds some."""
+    marked = any(branch.marked for branch in branches)
+    if work.share < SHARES and parts is not None:
+        scan = ScanRows(work.stream, work.feed.reading, marked)
+        batches = scan.run(work_order([work], {work.stream: parts}, None, 1), 0)
+        return pa.Table.from_batches(batches, scan.schema)
+    columns = [(c.name, c.type) for c in branches[0].stream.columns if c.derived is None]
+    rows = read_landed(work.slice.parts, columns)
+    for name in MARKS if marked else ():
+        rows = rows.append_column(name, pa.repeat(ITSELF, rows.num_rows))
+    return rows
 
 
 class InProcess:
@@ -59,6 +94,14 @@ class InProcess:
         self._duck = connect()
         self._one_at_a_time = threading.RLock()
         """A connection of DuckDB serves one thread at a time; the engine has a reader and a holder."""
+        self.core_time = CoreTime()
+        self.cores = 1
+        self.used: Counter[str] = Counter()
+        """Microseconds that calls are said to have used, by what was called: as many as it had to do, times a prime."""
+
+    def _use(self, what: str, us: int) -> None:
+        self.core_time.add(us)
+        self.used[what] += us
 
     def typecheck(
         self,
@@ -70,6 +113,7 @@ class InProcess:
             return typecheck(self._duck, relations, requests, known)
 
     def tick(self, tick: Tick) -> pa.Table:
+        self._use("tick", 104_729 * len(tick.work))
         with self._one_at_a_time:
             batches: list[pa.RecordBatch] = []
             for work in tick.work:
@@ -79,8 +123,7 @@ class InProcess:
                     batches += self._direct(tick, work, direct, parts)
                 projected = [branch for branch in work.branches if branch.direct is None or parts is None]
                 if projected:
-                    columns = [(c.name, c.type) for c in projected[0].stream.columns if c.derived is None]
-                    self._duck.register("_slice", read_landed(work.slice.parts, columns))
+                    self._duck.register("_slice", _slice(work, projected, parts))
                     order = work_order([work], {}, tick.incoming, 1)
                     for branch in projected:
                         batches += self._projected(tick, work, branch, order)
@@ -124,17 +167,35 @@ class InProcess:
         self._duck.register(name, joined_table(join, table))
         return name
 
-    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
+    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
         tasks = operator.most_tasks
+        self._use("run_tasks", 10_007 * tasks)
         each = replace(operator, tasks=tasks)
         found = [batch for task in self._random.permutation(tasks) for batch in each.run(None, int(task))]
         return pa.Table.from_batches(found, OUTPUT)
 
-    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+    def rows(
+        self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], until: Micros | None = None
+    ) -> RowAnswers:
+        self._use("rows", 50_021 * len(work))
         with self._one_at_a_time:
-            return answer(self._duck, work, tables)
+            found, draws = answer(self._duck, work, tables, self.monotonic, self.answered)
+            return RowAnswers(found, [None] * len(work), [False] * len(work), draws=draws)
+
+    def answered(self, work: RowWork, draws: Draws) -> None:
+        """Something was answered from rows: where time is simulated it goes on."""
+
+    def monotonic(self) -> Micros:
+        """The clock of scans."""
+        return SystemClock().monotonic()
+
+    def row_operators(
+        self, statement: RowStatement, types: QueryTypes, tables: Mapping[str, pa.Table]
+    ) -> OperatorNode | None:
+        return None
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
+        self._use("evaluate", 1_009 * len(questions))
         with self._one_at_a_time:
             replies = []
             for question in questions:

@@ -1,20 +1,25 @@
-"""Row queries without Spark: DuckDB runs their text over the rows of their windows.
+"""Answers from rows without Spark: DuckDB runs texts over the rows of windows.
 
-The rows come through the very operator of Spark's workers. What Spark alone can mean is tested on Spark.
+The rows come through the very operator of Spark's workers, and aggregates are made by theirs. What Spark
+alone can mean is tested on Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
 
 from punctual.plan.relation import Stream, Table
 from punctual.plan.row_query import SparkText, WindowPlace
-from punctual.runtime.backend import QueryTypes, RowTypeRequest, RowWork, WindowTypes
+from punctual.runtime.backend import Draws, QueryTypes, RowTypeRequest, RowWork, WindowTypes
+from punctual.runtime.operators.aggregate_rows import AggregateRows
 from punctual.runtime.operators.answer_rows import TooManyRowsError, in_order
-from punctual.runtime.operators.window_rows import window_rows
+from punctual.runtime.operators.window_rows import WindowOrder, drawn_rows
+from punctual.runtime.row_queries.lifted_rows import RowAggregates, window_view
+from punctual.runtime.row_queries.slots import windows_of
 from tests.reference.duck import arrow_type, duck_text, types_of
 
 
@@ -38,17 +43,45 @@ def row_types(
     return QueryTypes((), (), tuple(types_of(connection, text)), (), (), names=names, windows=tuple(windows))
 
 
+Now = Callable[[], int]
+"""The monotonic clock, as scans see it."""
+Done = Callable[[RowWork, Draws], None]
+"""Told of each that is answered."""
+
+
 def answer(
-    connection: duckdb.DuckDBPyConnection, work: Sequence[RowWork], tables: Mapping[str, pa.Table]
-) -> list[pa.Table]:
-    """The rows of each, in their order."""
-    return [_answer(connection, one, tables) for one in work]
+    connection: duckdb.DuckDBPyConnection, work: Sequence[RowWork], tables: Mapping[str, pa.Table], now: Now, done: Done
+) -> tuple[list[pa.Table], list[Draws]]:
+    """The rows of each, in their order, and what became of the draws of its windows; one after the other."""
+    slots = [str(number) for number in range(len(work))]
+    windows = windows_of(slots, {slot: number for number, slot in enumerate(slots)}, work, 1)
+    tables_found, draws = [], []
+    for one, slot in zip(work, slots):
+        own: Draws = {}
+        tables_found.append(_answer(connection, replace(one, windows=windows[slot]), tables, now, own))
+        draws.append(own)
+        done(one, own)
+    return tables_found, draws
 
 
-def _answer(connection: duckdb.DuckDBPyConnection, work: RowWork, tables: Mapping[str, pa.Table]) -> pa.Table:
+def _window(
+    order: WindowOrder, columns: Sequence[tuple[str, pa.DataType]], event_time: str, now: Now, number: int, draws: Draws
+) -> pa.Table:
+    rows, report = drawn_rows(order, columns, event_time, now)
+    if report is not None:
+        draws[number] = report
+    return rows
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection, work: RowWork, tables: Mapping[str, pa.Table], now: Now, draws: Draws
+) -> pa.Table:
     body = work.statement
+    if isinstance(body, RowAggregates):
+        return _aggregated(connection, body, work, tables, now, draws)
     for number, (window, order) in enumerate(zip(work.types.windows, work.windows)):
-        connection.register(f"_w{number}", window_rows(order, window.columns, window.event_time))
+        rows = _window(order, window.columns, window.event_time, now, number, draws)
+        connection.register(f"_w{number}", rows)
     for name in body.tables:
         connection.register(name, tables[name])
     columns = range(1, len(work.types.names) + 1)
@@ -67,8 +100,28 @@ def _answer(connection: duckdb.DuckDBPyConnection, work: RowWork, tables: Mappin
     return table if body.order or body.tail else in_order(table)
 
 
+def _aggregated(
+    connection: duckdb.DuckDBPyConnection,
+    asked: RowAggregates,
+    work: RowWork,
+    tables: Mapping[str, pa.Table],
+    now: Now,
+    draws: Draws,
+) -> pa.Table:
+    """What the kernels make of the rows of a query's windows, projected by DuckDB."""
+    for name in asked.tables:
+        connection.register(name, tables[name])
+    for number, (window, order) in enumerate(zip(asked.rows.windows, work.windows)):
+        columns = [(name, arrow_type(kind)) for name, kind in window.columns]
+        rows = _window(order, columns, window.event_time, now, number, draws)
+        connection.register(window_view(number), rows)
+    rows = pa.concat_tables([connection.sql(duck_text(text)).to_arrow_table() for text in asked.rows.texts])
+    operator = AggregateRows("", asked.rows.spec, asked.where, asked.range_us, asked.calls, rows.schema)
+    return operator.answered(rows.to_batches(), work.at)
+
+
 def _text(part: SparkText, at: int) -> str:
     def window(place: WindowPlace) -> str:
         return f"_w{place.window} AS {place.label}" if place.label else f"_w{place.window}"
 
-    return "".join(text for text, _span in part.rendered(window, f"timestamp_micros({at})"))
+    return "".join(text for text, _span in part.rendered(window, lambda back: f"timestamp_micros({at - back})"))

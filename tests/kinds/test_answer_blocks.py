@@ -32,7 +32,8 @@ def reader(name: str) -> Reader:
 def job(name: str, released: list[int] | None, number: int = 0, place: int = 0) -> JobGroup:
     due = DueInstants(INSTANTS, np.zeros(3, np.int64), INSTANTS // 10, (Run("10us", 10),))
     moments = None if released is None else np.array(released)
-    one = AskedTogether((asked(reader(name), TYPES, None),), np.array([place]), np.array([0]), np.array([5]))
+    single = (asked(reader(name), TYPES, None),)
+    one = AskedTogether(single, np.array([place]), np.array([0]), np.array([5]), np.ones(1))
     return JobGroup(one, due, number, moments)
 
 

@@ -10,6 +10,7 @@ import pytest
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
+from punctual.estimate.known_costs import KnownCosts
 from punctual.explain.sharing import explain_query
 from punctual.kinds import registry
 from punctual.kinds.program import compile_program, share
@@ -75,7 +76,7 @@ def test_samples_of_one_value_share_the_larger_ones_rows() -> None:
     catalog = compile_program(PROGRAM, base=".").catalog
     (unit,) = share(catalog.queries.values()).units
     assert [(one.kind, one.parameters) for one in unit.synopses] == [("rows", ()), ("world", (7, 1))]
-    assert "sample 3 rows by hash" in explain_query(catalog, catalog.queries["few"])
+    assert "sample 3 rows by hash" in explain_query(catalog, catalog.queries["few"], KnownCosts())
 
 
 def test_what_is_wrong_has_its_place() -> None:

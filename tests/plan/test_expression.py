@@ -29,7 +29,7 @@ SRC = Path(__file__).parent.parent.parent / "src" / "punctual"
 EDITS = re.compile(r"^import re\b|\bfrom re import|\.replace\(\s*[rf]?[\"'].*?[\"']\s*,", re.MULTILINE)
 MAY_EDIT_TEXT = {
     "plan/sql_text.py": "it quotes names and strings",
-    "runtime/java.py": "what java prints",
+    "runtime/jvm/java.py": "what java prints",
     "runtime/direct_values.py": "it reads expressions, and edits none",
     "runtime/plain_expressions.py": "it reads expressions, and edits none",
     "runtime/declared_types.py": "it reads types, and edits none",
@@ -38,7 +38,12 @@ MAY_EDIT_TEXT = {
     "runtime/row_queries/row_analysis.py": "the name that Spark gives to a column",
     "runtime/row_queries/plan_nodes.py": "the names of nodes of a plan",
     "runtime/row_queries/repeats.py": "the names of nodes of a plan",
+    "runtime/row_queries/operator_rows.py": "the names of nodes of a plan, and its counters",
+    "runtime/row_queries/plan_graph.py": "the graph of a running plan",
+    "runtime/row_queries/shard_keys.py": "the names of nodes of a plan",
+    "runtime/row_queries/window_sorts.py": "the names of nodes of a plan",
     "engine/batch/isolate.py": "what Spark says of a failed job",
+    "engine/batch/state_faults.py": "what a task says of a file",
 }
 
 

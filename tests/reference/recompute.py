@@ -16,6 +16,7 @@ It shares nothing with the kernels, the planner and the engine; ``aggregates.py`
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -30,7 +31,7 @@ from sqlglot import exp
 from tests.cqt.cells import MISSING, Malformed
 from tests.reference.aggregates import replace_aggregates
 from tests.reference.duck import arrow_type, connect, duck_sql, duck_text, parse
-from tests.reference.row_queries import RowQuery, read_row_query
+from tests.reference.row_queries import RowQuery, Window, read_row_query
 from tests.reference.statements import Drop, Option, Query, RowText, Stream, Table, read_statement
 
 BEGINNING, FOREVER = -(2**62), 2**62
@@ -261,19 +262,36 @@ class Reference:
         kept = self._covered.get(name, 0)
         covered: list[int] = []
 
-        def window(stream: str, begin: int, end: int) -> str:
-            state = self.streams[stream]
+        def window(one: Window, begin: int, end: int) -> str:
+            state = self.streams[one.stream]
             columns = ", ".join(column.name for column in state.stream.columns)
-            text = f"SELECT {columns} FROM {stream} WHERE _t > {begin} AND _t <= {end}"
+            text = f"SELECT {columns} FROM {one.stream} WHERE _t <= {end}"
+            if one.rows is None:
+                text += f" AND _t > {begin}"
             if state.greatest is not None:
                 covered.append(state.through - kept if kept else state.greatest)
                 text += f" AND (_batch > {state.batch} OR {int(bool(kept))} = 1 AND _t > {covered[-1]})"
+            if one.rows is not None:
+                by = f"PARTITION BY {one.keys} " if one.keys else ""
+                text += f" QUALIFY row_number() OVER ({by}ORDER BY {last_first(state.stream)}) <= {one.rows}"
             return text
 
-        def columns(text: str) -> int:
-            return len(self._duck.execute(f"DESCRIBE {text}").fetchall())
+        def last_first(stream: Stream) -> str:
+            """Rows of one event time are ordered by the columns that the query may name."""
+            words = set(re.findall(r"\w+", written.lower()))
+            every = re.search(r"(SELECT|\.)\s*\*", written, re.IGNORECASE)
+            named = [column.name for column in stream.columns if every or column.name.lower() in words]
+            return ", ".join(f"{name} DESC NULLS LAST" for name in ("_t", *named))
 
-        query = read_row_query(name, written, window, columns)
+        def describe(text: str) -> list[str]:
+            return [row[0] for row in self._duck.execute(f"DESCRIBE {text}").fetchall()]
+
+        def common(streams: Sequence[str]) -> str:
+            first, *others = (self.streams[stream].stream for stream in streams)
+            declared = [{(column.name, column.type) for column in other.columns} for other in others]
+            return ", ".join(c.name for c in first.columns if all((c.name, c.type) in one for one in declared))
+
+        query = read_row_query(name, written, window, describe, self._duck.execute, common)
         through = min(self.streams[stream].through for stream in query.streams)
         covered_from = max(covered, default=BEGINNING)
         self.queries[name] = QueryState(query, "", query.streams, through, 0, covered_from)
@@ -306,7 +324,8 @@ class Reference:
     def _evaluate(self, query: QueryState, states: Sequence[StreamState], at: int) -> Answer:
         start = at - query.query.range_us
         if isinstance(query.query, RowQuery):
-            text = query.query.at(at)
+            least = min(state.least for state in states if state.least is not None)
+            text = query.query.at(at, least, self._duck.execute)
         else:
             text = query.text.replace(str(FROM), str(start)).replace(str(THROUGH), str(at))
             text = text.replace(str(INSTANT), str(at))
@@ -314,7 +333,23 @@ class Reference:
         columns = tuple(column[0] for column in result.description)
         rows = tuple(tuple(_plain(cell) for cell in row) for row in result.fetchall())
         late = sum(start < time <= at for state in states for time in state.late)
-        return Answer(at, columns, rows, start >= query.covered_from, late)
+        return Answer(at, columns, rows, self._complete(query, at), late)
+
+    def _complete(self, query: QueryState, at: int) -> bool:
+        """Whether all rows of the windows were seen with all columns."""
+        if query.covered_from == BEGINNING:
+            return True
+        if not isinstance(query.query, RowQuery):
+            return at - query.query.range_us >= query.covered_from
+        for window, back in query.query.windows:
+            if window.keys:
+                return False
+            if window.rows is not None:
+                between = f"_t > {query.covered_from} AND _t <= {at - back}"
+                counted = self._duck.execute(f"SELECT count(*) FROM {window.stream} WHERE {between}").fetchall()
+                if counted[0][0] < window.rows:
+                    return False
+        return not query.query.begins or at - query.query.range_us >= query.covered_from
 
 
 def _order_by_keys(select: exp.Select) -> None:

@@ -15,7 +15,10 @@ SPAN = r"([\d.]+)\s*([A-Za-z]*)"
 WINDOW = re.compile(rf"\[\s*(?:RANGE|SIZE)\s+{SPAN}(?:\s+(?:SLIDE|ADVANCE)\s+{SPAN})?\s*\]", re.IGNORECASE)
 NOW = re.compile(r"\[\s*NOW\s*\]", re.IGNORECASE)
 CADENCE = re.compile(rf"\b(?:PERIOD|FREQUENCY)\s+{SPAN}", re.IGNORECASE)
-DEADLINE = re.compile(rf"\bDEADLINE\s+{SPAN}", re.IGNORECASE)
+DEADLINE = re.compile(
+    rf"\bDEADLINE\s+{SPAN}|\bQUALITY\s+(CONVEX|LINEAR|CONCAVE|\((?:[^()]|\([^()]*\))*\))", re.IGNORECASE
+)
+"""What changes no answer as long as there is time."""
 STREAM = re.compile(r"\s*CREATE\s+STREAM\s+(\w+)\s*\((.*)\)\s*FROM\s+FEED\s*;?\s*", re.IGNORECASE | re.DOTALL)
 TABLE = re.compile(
     r"\s*CREATE\s+TABLE\s+(\w+)\s*\((.*)\)\s*FROM\s+FILES\s+'([^']*)'\s*FORMAT\s+CSV\s*;?\s*",

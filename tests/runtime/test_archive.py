@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from punctual.runtime.archive import archive_options, archive_stem
-from punctual.runtime.java import Java
+from punctual.runtime.jvm.archive import archive_options, archive_stem
+from punctual.runtime.jvm.java import Java
 from punctual.runtime.prepare import keep
 
 

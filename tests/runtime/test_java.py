@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from punctual.errors import EnvironmentFault
-from punctual.runtime.java import Java, bundled_java, find_java, major_version, wrapper
+from punctual.runtime.jvm.java import Java, bundled_java, find_java, major_version, wrapper
 
 
 def machine(versions: dict[str, str]) -> Callable[[Sequence[str]], str]:

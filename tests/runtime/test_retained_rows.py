@@ -33,7 +33,8 @@ def backend() -> Iterator[InProcess]:
 
 
 def shape(branch: Branch) -> tuple[bool, bool, int, object]:
-    return branch.counted, branch.direct is not None, len(branch.units), branch.retain
+    retained = branch.retain.columns if branch.retain else None
+    return branch.counted, branch.direct is not None, len(branch.units), retained
 
 
 def rows_of(found: list[Produced]) -> list[dict[str, object]]:
@@ -90,8 +91,8 @@ def test_accepted_rows_are_retained_as_they_are(tmp_path: Path, backend: InProce
     assert rows == [{name: value for name, value in row.items() if name in kept} for row in expected]
     for one in found:
         if isinstance(one.product, RetainedRows):
-            times = one.table().column(TIME).to_pylist()
-            assert one.product == RetainedRows("s", min(times), max(times))
+            times, columns = one.table().column(TIME).to_pylist(), tuple(one.table().column_names)
+            assert one.product == RetainedRows("s", min(times), max(times), columns=columns)
             assert (one.rows, os.path.dirname(str(one.data))) == (len(times), str(incoming))
 
 
@@ -127,8 +128,10 @@ def test_many_rows_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files.add(pa.table({TIME: [5], "n": [5]}))
     found = list(files.products())
     assert [one.rows for one in found] == [500] * 20 + [1]
-    assert [one.product for one in found[:2]] == [RetainedRows("s", 0, 499), RetainedRows("s", 500, 999)]
-    assert found[-1].product == RetainedRows("s", 5, 5)
+    columns = (TIME, "n")
+    expected = [RetainedRows("s", first, first + 499, columns=columns) for first in (0, 500)]
+    assert [one.product for one in found[:2]] == expected
+    assert found[-1].product == RetainedRows("s", 5, 5, columns=columns)
     assert max(os.path.getsize(tmp_path / name) for name in os.listdir(tmp_path)) < 12_000
     times = [time for one in found for time in one.table().column(TIME).to_pylist()]
     assert times == [*range(10_000), 5]

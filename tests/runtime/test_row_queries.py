@@ -12,7 +12,7 @@ from punctual.runtime.operators.answer_rows import in_order
 from punctual.runtime.operators.slot_order import read, slot_order, written
 from punctual.runtime.operators.window_rows import RetainedFile, WindowOrder
 from punctual.runtime.row_queries.plan_nodes import tree_nodes
-from punctual.runtime.row_queries.slots import MOST_INSTANTS, MOST_SLOTS, dealt, slots_for
+from punctual.runtime.row_queries.slots import MOST_INSTANTS, MOST_SLOTS, dealt, places_for
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -20,27 +20,36 @@ def test_every_work_is_in_one_slot(seed: int) -> None:
     rng = random.Random(seed)
     sizes = [rng.choice([1, 1, 2, 3, 17, 40]) for _ in range(rng.randint(1, 40))]
     numbers = iter(range(sum(sizes)))
-    asked = {f"q{query}": [next(numbers) for _ in range(size)] for query, size in enumerate(sizes)}
+    asked = {
+        f"q{query}": {(rng.choice([1, 2]) * at, 0): next(numbers) for at in range(size)}
+        for query, size in enumerate(sizes)
+    }
     jobs = list(dealt(asked))
     for query, works in asked.items():
-        assert [number for job in jobs for number in job.get(query, [])] == works
+        assert [number for job in jobs for number in job.get(query, {}).values()] == [works[at] for at in sorted(works)]
     for job in jobs:
-        assert sum(slots_for(len(works)) for works in job.values()) <= MOST_SLOTS
-        assert all(0 < len(works) <= MOST_INSTANTS for works in job.values())
+        instants = len({place for places in job.values() for place in places})
+        assert sum(len(places_for(places, instants)) for places in job.values()) <= MOST_SLOTS
+        assert instants <= MOST_INSTANTS
+        at = {(place, next(at for at, n in asked[query].items() if n == number)) for query, places in job.items()
+              for place, number in places.items()}  # fmt: skip
+        assert len(at) == instants, "a place is one instant"
 
 
 def test_what_is_due_at_an_instant_is_one_job() -> None:
-    assert len(list(dealt({query: [query] for query in range(MOST_SLOTS)}))) == 1
+    assert len(list(dealt({query: {(5, 0): query} for query in range(MOST_SLOTS)}))) == 1
 
 
 def test_an_order_travels_as_text_and_lists_a_file_once() -> None:
     files = [RetainedFile(f"/state/{number}", 8, 100, number, number + 5) for number in range(3)]
     long, short = WindowOrder(tuple(files), -10, 10), WindowOrder((files[2],), 3, 10)
-    order = slot_order({"1.0": ((long, short), 7), "1.1": ((short, short), 8)})
+    last = WindowOrder(tuple(files), -(2**62), 10, 3, ("k", "n"))
+    order = slot_order({"1.0": ((long, short), 7), "1.1": ((short, short), 8), "2.1": ((last,), 1)})
     again = read(written(order))
     assert again == order
     assert len(again.files) == 3
     assert (again.window("1.0", 0), again.window("1.0", 1), again.window("1.1", 0)) == (long, short, short)
+    assert again.window("2.1", 0) == last
     assert again.slots["1.1"].max_rows == 8
     assert again.window("2.0", 0) is None
 

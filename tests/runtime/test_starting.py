@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from punctual.runtime.starting import Starting
+from punctual.runtime.jvm.starting import Starting
 
 
 def test_it_starts_once_and_not_in_the_caller_s_thread() -> None:

@@ -78,6 +78,32 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path, seed: int) -> None:
     assert sorted(tuple(map(repr, row.values())) for row in found[0].to_pylist()) == sorted(expected)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_rows_of_a_window(tmp_path: Path, seed: int) -> None:
+    """By time, then by the columns from the first on: NULL first, NaN last. The same bytes whatever the files."""
+    rng = random.Random(seed)
+    table = rows_of(rng, rng.randint(1, 60))
+    asked = [("k", pa.string()), ("x", pa.float64()), ("n", pa.int32()), ("ts", STAMP)]
+    through, most = rng.randint(0, 30), rng.choice((1, 2, 7, 100))
+    keys = tuple(rng.sample(("k", "n", "x", "ts"), rng.randint(0, 2)))
+    ways = [in_files(rng, tmp_path, table, files) for files in (1, 2, 5)]
+    found = [window_rows(WindowOrder(files, -1, through, most, keys), asked, "ts") for files in ways]
+    assert len({to_ipc(one).to_pybytes() for one in found}) == 1
+
+    def place(value: Any) -> tuple[Any, ...]:
+        if value is None:
+            return (0,)
+        return (2,) if value != value else (1, value + 0.0 if isinstance(value, float) else value)
+
+    rows = [row for row in table.to_pylist() if row[TIME] <= through]
+    by_key: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row[TIME], *(place(row[name]) for name in "kxn"))):
+        by_key.setdefault(tuple(place(row[TIME if key == "ts" else key]) for key in keys), []).append(row)
+    wanted = [row for several in by_key.values() for row in several[-most:]]
+    shown = [tuple(place(row[name]) for name in "kxn") for row in found[0].to_pylist()]
+    assert sorted(shown) == sorted(tuple(place(row[name]) for name in "kxn") for row in wanted)
+
+
 def test_rows_are_in_no_order_of_time_or_file(tmp_path: Path) -> None:
     """A query whose answer depends on the order of its rows should not seem to work."""
     table = pa.table({TIME: list(range(1000)), "n": list(range(1000))})
@@ -139,3 +165,24 @@ def test_a_damaged_file_is_named(tmp_path: Path, harm: str) -> None:
         window_rows(WindowOrder((good, bad), 0, 2), [("n", pa.int64())], "ts")
     assert told.value.code == "state.corrupt"
     assert bad.path in told.value.fact
+
+
+def test_a_sample_by_key_keeps_rows_of_a_key_together(tmp_path: Path) -> None:
+    """About the part that is asked for, the same keys in two windows, and whole keys or nothing of them."""
+    from_keys = {}
+    for name, count in (("a", 30_000), ("b", 20_000)):
+        keys = pa.array([number % 1_000 for number in range(count)], pa.int32())
+        other = pa.array(range(count), pa.int64())
+        table = pa.table({TIME: pa.array([5] * count, pa.int64()), "k": keys, "x": other})
+        data = to_ipc(table).to_pybytes()
+        (tmp_path / name).write_bytes(data)
+        file = RetainedFile(str(tmp_path / name), 0, len(data), 5, 5)
+        columns = [("k", pa.int32()), ("x", pa.int64())]
+        keyed = window_rows(WindowOrder((file,), 0, 9, sample=0.1, sample_by=("k",)), columns, "t")
+        plain = window_rows(WindowOrder((file,), 0, 9, sample=0.1), columns, "t")
+        from_keys[name] = set(keyed.column("k").to_pylist())
+        assert 0.06 < len(from_keys[name]) / 1_000 < 0.14
+        assert keyed.num_rows == len(from_keys[name]) * count // 1_000
+        assert 0.085 < plain.num_rows / count < 0.115
+        assert window_rows(WindowOrder((file,), 0, 9, sample_by=("k",)), columns, "t").num_rows == count
+    assert from_keys["a"] == from_keys["b"]

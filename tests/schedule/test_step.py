@@ -7,28 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from punctual.clock import SECOND, Micros
-from punctual.schedule.arrivals import AtOnce
+from punctual.clock import SECOND
 from punctual.schedule.cohorts import Contracts
-from punctual.schedule.contract import Contract, Reach
-from punctual.schedule.due import BEGINNING, Timetable
+from punctual.schedule.due import Timetable
 from punctual.schedule.events import (
     Answer,
     Apply,
-    BatchApplied,
-    BatchCommitted,
     BatchRead,
-    Command,
     Commit,
     Compact,
     Complete,
-    Drop,
-    Event,
     Journal,
     Look,
-    Moment,
     NothingRead,
-    PassAnswered,
     ProgramChanged,
     Read,
     ReadAsked,
@@ -36,51 +27,11 @@ from punctual.schedule.events import (
     StopAsked,
     StopQuery,
     TimerFired,
-    WakeAt,
 )
-from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
-from punctual.schedule.state import Rules, State
-from punctual.schedule.step import step
+from punctual.schedule.state import Rules
+from tests.schedule.script import Script, instants
 from tests.schedule.simulated import contract, world
-
-NONE = {"s": LateCounts.none()}
-
-
-class Script:
-    """Sends events and keeps what was commanded since the last one, timers and droppings aside."""
-
-    def __init__(self, rules: Rules, *contracts: Contract) -> None:
-        self.state = State(rules, Contracts(contracts), {"s": 0}, {"s": Reach()}, {"s": BEGINNING})
-        self.at: Micros = 0
-
-    def __call__(self, event: Event) -> list[Command]:
-        self.state, commands = step(self.state, event)
-        return [one for one in commands if not isinstance(one, Drop | WakeAt)]
-
-    def now(self) -> Moment:
-        return Moment(self.at, self.at)
-
-    def committed(self, batch: int, through_s: float) -> list[Command]:
-        before = self.state.reaches["s"].through
-        reach = Reach(int(through_s * SECOND), SECOND, int(through_s * SECOND) + 1)
-        arrivals = {"s": AtOnce(before, self.at)} if self.state.rules.timed else None
-        return self(BatchCommitted(self.now(), batch, {"s": reach}, frozenset(["s"]), arrivals))
-
-    def applied(self, batch: int) -> list[Command]:
-        return self(BatchApplied(self.now(), batch, NONE))
-
-    def answered(self, took: float = 1.0) -> list[Command]:
-        return self(PassAnswered(self.now(), took))
-
-
-def instants(command: Command) -> dict[str, list[int]]:
-    assert isinstance(command, Answer)
-    found: dict[str, list[int]] = {}
-    for group in command.current_pass.groups:
-        for query in group.cohort.queries:
-            found.setdefault(query, []).extend((group.due.instants // SECOND).tolist())
-    return found
 
 
 def test_once_reads_ahead_answers_in_order_and_ends() -> None:
@@ -180,12 +131,12 @@ class _Half:
 
 def test_a_setting_is_in_the_journal_before_its_pass_and_found_again() -> None:
     hurried = contract("q", 1, deadline_us=1, knob=_Half())
-    script = Script(Rules("stepped", timed=True, sheds=True), hurried)
+    script = Script(Rules("stepped", timed=True, qos="dynamic-sampling"), hurried)
     script(ReadAsked(script.now()))
     script(BatchRead(script.now(), 0, 0))
     script.committed(0, 2)
     journal, answer = script.applied(0)
-    assert journal == Journal((Decision(0, "q", SECOND, 2 * SECOND, 0.25),))
+    assert journal == Journal((Decision(0, "q", SECOND, 2 * SECOND, 0.25, 0.0),))
     assert isinstance(answer, Answer)
     assert [group.setting for group in answer.current_pass.groups] == [0.25]
     # The same batch after a crash, in a run that sheds nothing: what was decided stands.

@@ -73,6 +73,15 @@ def jvm_of(state: Path) -> psutil.Process | None:
         return None
 
 
+def has_ended(process: psutil.Process) -> bool:
+    """Whether a process is gone; a dead one that nobody has waited for counts as gone (a container's first process
+    may never wait for orphans)."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def answers(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The answers of every query of an output folder, without what depends on the wall clock."""
     found = {}

@@ -84,7 +84,7 @@ class Retained:
 
     def windows(self, query: Query, at: int) -> tuple[WindowOrder, ...]:
         windows = statement_of(query).windows
-        return tuple(WindowOrder(self.files[one.stream], at - one.range_us, at) for one in windows)
+        return tuple(WindowOrder(self.files[one.stream], at - one.reach_us, at - one.back_us) for one in windows)
 
 
 def retained(folder: Path, rows: Mapping[str, pa.Table]) -> Retained:
@@ -137,7 +137,8 @@ def duck_answer(query: Query, rows: Retained, at: int, tables: Mapping[str, pa.T
     for number, window in enumerate(body.windows):
         whole = rows.tables[window.stream]
         times = whole.column("ts").cast(pa.int64()).to_numpy()
-        connection.register(f"w{number}", whole.filter(pa.array((times > at - window.range_us) & (times <= at))))
+        wanted = (times > at - window.reach_us) & (times <= at - window.back_us)
+        connection.register(f"w{number}", whole.filter(pa.array(wanted)))
     for name, table in tables.items():
         connection.register(name, table)
 
@@ -147,7 +148,7 @@ def duck_answer(query: Query, rows: Retained, at: int, tables: Mapping[str, pa.T
     parts = []
     for keyword, text in (("", body.select), (" ORDER BY", body.order), ("", body.tail)):
         if text:
-            parts.append(keyword + "".join(piece for piece, _span in text.rendered(view, "")))
+            parts.append(keyword + "".join(piece for piece, _span in text.rendered(view, lambda _back: "")))
     return connection.execute(duck_text("".join(parts))).fetchall()
 
 

@@ -58,8 +58,11 @@ WAYS = (
     Way("straight", Shared),
     Way("cut small, on shards", Cut, {"placement": "cluster"}),
     Way("resumed at every step", Shared, resume=True),
+    Way("cut small, every window from rows", Cut, {"window_merge": "rows"}),
 )
 TOGETHER = {way.name: Together(CASES, way) for way in WAYS}
+# Every step checks and plans all row queries again, which takes minutes; without Spark it is part of every run.
+NAMES = [pytest.param(way.name, marks=[pytest.mark.long] if way.resume else []) for way in WAYS]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,13 +74,13 @@ def small_tasks(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("way", TOGETHER)
+@pytest.mark.parametrize("way", NAMES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_run(case: Case, way: str) -> None:
     TOGETHER[way].check(case)
 
 
-@pytest.mark.parametrize("way", TOGETHER)
+@pytest.mark.parametrize("way", NAMES)
 def test_one_program_of_all_cases(way: str) -> None:
     TOGETHER[way].run()
     if TOGETHER[way].crash is not None:

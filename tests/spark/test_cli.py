@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,22 @@ class TestOnSpark:
         assert (wrong.code, wrong.out) == (1, "")
         assert "error[bind.unknown-function]" in wrong.err
         assert "^" in wrong.err
+
+    def test_errors_that_only_spark_can_say_are_shown_with_all_others(
+        self, folder: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        wrong = """
+            CREATE QUERY a AS SELECT sum(y) FROM s [RANGE 10 SECONDS] PERIOD 5 SECONDS;
+            CREATE QUERY b AS SELECT DISTINCT z FROM s [RANGE 10 SECONDS] PERIOD 5 SECONDS;
+            CREATE QUERY c AS SELECT DISTINCT nosuch(x) FROM s [RANGE 10 SECONDS] PERIOD 5 SECONDS;
+            CREATE QUERY d AS SELECT count(*) FROM s [RANGE 10 SECONDS];
+        """
+        (folder / "wrong.sql").write_text(PROGRAM + wrong)
+        for command in ("check", "run"):
+            result = Result(capfd, command, folder / "wrong.sql")
+            assert (result.code, result.out) == (1, "")
+            facts = re.findall(r"error\[(.*?)\]", result.err)
+            assert facts == ["bind.unknown-column", "bind.unknown-column", "bind.unknown-function", "bind.no-cadence"]
 
     def test_set_wins_over_the_program(self, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         for number in range(2, 5):

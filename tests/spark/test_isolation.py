@@ -249,10 +249,12 @@ def bad_queries(*names: str) -> str:
     return "".join(f"CREATE QUERY {name} AS\n{BAD[name][0]};\n" for name in names)
 
 
-def test_bad_queries(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("merge", ["auto", "rows"])
+def test_bad_queries(merge: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What fails over rows fails when they are read, or, answered from rows, when their windows are."""
     expected = Run(folder, "without", STREAMS + GOOD)
     before, after = bad_queries("argument", "shown", "grouping"), bad_queries("condition", "filtered", "kept", "sorted")
-    run = Run(folder, "with", STREAMS + before + GOOD + after)
+    run = Run(folder, "with", STREAMS + before + GOOD + after, options={"window_merge": merge})
     assert run.of("mean", "total", "fast") == expected.answers
     assert run.stopped == frozenset(BAD)
     queries = read_status(str(run.state))["queries"]

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from punctual.cli.main import main
 from punctual.engine.engine import Engine
-from tests.spark.command import answers, batches, finish, jvm_of, lines, start, until
+from tests.spark.command import answers, batches, finish, has_ended, jvm_of, lines, start, until
 
 pytestmark = pytest.mark.spark
 
@@ -182,7 +182,7 @@ def test_five_kills(program: Path, undisturbed: dict[str, str]) -> None:
     story.kill(process)
     # The next one starts while that JVM may still be there, and is its only survivor.
     process = story.start_until(7, draw.random())
-    assert not jvm.is_running()
+    assert has_ended(jvm)
     story.kill(process)
 
     process = story.start_until(11, draw.random())

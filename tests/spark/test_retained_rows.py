@@ -13,7 +13,7 @@ from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.merge_rows import MergeRows, MergeWork
 from punctual.runtime.operators.window_rows import WindowOrder, window_rows
 from punctual.runtime.tick import Jobs, bare_job
-from punctual.store.products import Produced, RetainedRows, outputs, to_ipc
+from punctual.store.products import Produced, RetainedRows, outputs, to_ipc, without_times
 from tests.runtime.retaining import DERIVED, PLAIN, branches_of, compiled, ticked, write
 from tests.runtime.test_merge_rows import retained_files
 
@@ -89,7 +89,8 @@ def test_a_tick_retains_rows(
 def _merge(spark: SparkSession, whole: WindowOrder, asked: list[tuple[str, pa.DataType]], folder: Path) -> None:
     """Files merged by a job give the same window, to the byte."""
     operator = MergeRows((MergeWork("s", whole.files, 0, str(folder)),))
-    found = list(outputs(bare_job(spark, AsJob(packed(operator), ordered=False), 1)()))
+    merged, _core_us = without_times(bare_job(spark, AsJob(packed(operator), ordered=False), 1)())
+    found = list(outputs(merged))
     assert len(found) == 1
     one, other = (
         window_rows(WindowOrder(files, whole.after, whole.through), asked, "ts")

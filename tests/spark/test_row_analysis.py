@@ -40,6 +40,14 @@ REFUSED: list[tuple[str, str, str, str]] = [
     (f"WITH t AS (SELECT k FROM {W}) INSERT INTO u SELECT k, k FROM t", "parse.syntax", "", ""),
     (f"SELECT parse_json(k) AS x FROM {W}", "bind.bad-type", "x", "cast"),
     (f"SELECT k, sum(v) FROM {W}", "bind.refused-by-spark", "", ""),
+    (f"SELECT m FROM (SELECT kk AS m FROM {W}) [RANGE 3 SECONDS] AS x", "bind.unknown-column", "kk", "did you mean k?"),
+    (f"SELECT n FROM (SELECT k FROM {W}) [RANGE 3 SECONDS] AS x", "bind.unknown-column", "n", "n is a column of s,"),
+    (f"SELECT m FROM (SELECT k + array(1) AS m FROM {W}) [RANGE 3 SECONDS] AS x", "bind.type-mismatch", "k + array(1)",
+     ""),
+    (f"SELECT m FROM (SELECT `rand`() AS m FROM {W}) [RANGE 3 SECONDS] AS x", "bind.not-repeatable", "`rand`", ""),
+    (f"SELECT k FROM (SELECT k FROM {W} WHERE v >> > 1) [RANGE 3 SECONDS] AS x", "parse.syntax", ">", ""),
+    (f"SELECT x.k FROM (SELECT k FROM r JOIN {W} USING (k)) [RANGE 3 SECONDS] AS x", "bind.missing-window", "r", ""),
+    (f"SELECT DISTINCT v FROM {W} UNION ALL r [RANGE 1 SECOND]", "bind.unknown-column", "v", "v is a column of s,"),
     (f"SELECT k FROM {W} UNION SELECT k, w FROM r [RANGE 1 SECOND]", "bind.refused-by-spark", "", ""),
 ]
 
@@ -119,3 +127,14 @@ def test_what_spark_takes_is_taken(spark: SparkSession) -> None:
     )
     queries = [row_query(text, f"q{number}") for number, text in enumerate(texts)]
     assert len(types_of(spark, *queries)) == len(texts)
+
+
+def test_whether_a_plan_is_made_once_is_known_before_anything_runs(spark: SparkSession) -> None:
+    texts = {
+        f"SELECT a.k, b.w FROM {J}": True,
+        f"SELECT DISTINCT k FROM {W}": True,
+        f"SELECT k FROM {W} WHERE v > (SELECT avg(w) FROM r [RANGE 5 SECONDS])": False,
+    }
+    queries = [row_query(text, f"q{number}") for number, text in enumerate(texts)]
+    found = types_of(spark, *queries)
+    assert [found[query.name].stands for query in queries] == list(texts.values())

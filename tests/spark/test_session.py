@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from punctual.errors import EnvironmentFault
 from punctual.runtime import session
-from punctual.runtime.java import find_java
+from punctual.runtime.jvm.java import find_java
 
 pytestmark = pytest.mark.spark
 

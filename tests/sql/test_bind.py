@@ -7,6 +7,7 @@ import pytest
 from punctual.errors import Span
 from punctual.kinds.program import compile_program
 from punctual.plan.expression import column_of
+from punctual.plan.quality import Quality, QualityPoint
 from punctual.plan.rows import Join
 from tests.sql.programs import DECLARED, body_of, compiled, conditions, found, query, sql
 
@@ -216,3 +217,33 @@ def test_a_catalog_goes_on() -> None:
     )
     assert list(from_there.catalog.streams) == ["speed", "rfid"]
     assert list(from_there.catalog.queries) == ["q"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "quality"),
+    [
+        ("QUALITY CONVEX", Quality("CONVEX")),
+        (
+            "QUALITY (10% => 0.4, 100% => 1, 50% => 0.9)",
+            Quality(None, (QualityPoint(1.0, (1.0,)), QualityPoint(0.9, (0.5,)), QualityPoint(0.4, (0.1,)))),
+        ),
+        (
+            "QUALITY (1 => (S 100%), 0.7 => (s 60%))",
+            Quality(None, (QualityPoint(1.0, (1.0,)), QualityPoint(0.7, (0.6,))), ("s",)),
+        ),
+    ],
+)
+def test_quality(clause: str, quality: Quality) -> None:
+    assert query(f"SELECT count(*) {FROM} {PERIOD} {clause}").quality == quality
+    assert query(f"SELECT kmh {FROM} {PERIOD} {clause}").quality == quality
+
+
+def test_quality_names_windows_of_joins_by_alias() -> None:
+    bound = query(
+        f"SELECT a.kmh {FROM.replace('AS s', 'a')} JOIN rfid [NOW] AS b ON a.sensor = b.tag {PERIOD} "
+        "QUALITY (0.7 => (b 30%, a 60%), 1 => (a 100%, b 100%))"
+    )
+    assert bound.quality == Quality(None, (QualityPoint(1.0, (1.0, 1.0)), QualityPoint(0.7, (0.6, 0.3))), ("a", "b"))
+    assert found(f"{DECLARED}CREATE QUERY q AS SELECT kmh {FROM} {PERIOD} QUALITY (1 => (speed 100%));") == [
+        ("bind.unknown-stream", "speed")
+    ]

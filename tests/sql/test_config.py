@@ -13,7 +13,7 @@ from punctual.errors import ConfigError, PlanError
 NAMED_BY_THE_LANGUAGE = {
     "tick", "max_files_per_tick", "idle", "max_ahead", "earliest", "cadence", "window_merge", "sharing", "qos",
     "anytime", "epoch", "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
-    "keep", "adapt", "max_answer_rows", "closed_forms",
+    "keep", "adapt", "max_answer_rows", "max_join_rows", "closed_forms",
 }
 
 
@@ -51,6 +51,7 @@ def test_durations(text: str, us: int) -> None:
     ("tick", "0"), ("tick", "-1 second"), ("tick", "1 month"), ("tick", ""), ("tick", "0.1 us"), ("tick", "9" * 40),
     ("earliest", "yesterday"), ("earliest", "1900"), ("earliest", "300000-01-01"),
     ("max_files_per_tick", "0"), ("max_files_per_tick", "1.5"), ("max_files_per_tick", str(2**63)),
+    *(("keep", share) for share in ("0%", "101%", "some", "-0.5", "1/0", "")),
     ("sharing", "maybe"), ("cadence", "sometimes"), ("qos", "best"), ("window_merge", "row"),
 ])
 def test_wrong_values_name_what_is_accepted(name: str, value: str) -> None:
@@ -77,10 +78,9 @@ def test_instants(text: str, at: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     *((name, value) for name in (
-        "keep", "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
+        "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
         "adapt",
     ) for value in ("auto", "5")),
-    ("window_merge", "rows"), ("qos", "fixed-sampling"), ("qos", "feedback"), (" QoS ", " FEEDBACK "),
 ])
 def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
     with pytest.raises(PlanError) as caught:

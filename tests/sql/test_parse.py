@@ -132,8 +132,6 @@ def test_other_statements() -> None:
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] ANSWERS WITHIN 1 SECOND, 5 SECONDS, 1 MINUTE ROUNDS 50",
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] ANSWERS WITHIN 1 SECOND CONFIDENCE 95% WITHIN 0.5",
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1%",
-    "SELECT a.lane FROM speed [RANGE 1 HOUR SLIDE 1 MINUTE] a JOIN rfid [NOW] b ON a.sensor = b.tag "
-    "QUALITY (1 => (a 100%, b 100%), 0.7 => (a 60%, b 30%)) DEADLINE 3 SECONDS",
     "SELECT count(*) FROM speed [NOW] a JOIN lanes ON lane = id UNION ALL rfid [NOW] PERIOD 1 SECOND",
 ])
 def test_what_does_not_run_yet_parses_and_binds(body: str) -> None:

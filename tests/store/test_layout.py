@@ -16,7 +16,7 @@ from tests.store.test_store import digest, filled, look_at_everything, opened
 
 FORMAT_1 = Path(__file__).parent / "format1"
 FOLDERS = ["", "program", "batches", "base", "incoming", "incoming/000000000002", "dead", "journal", "answers"]
-FOLDERS += ["sinks", "displayed"]
+FOLDERS += ["sinks", "displayed", "ledger"]
 STRANGERS = [
     ".DS_Store", ".nfs0001", "._000000000002.json", "x copy.json", "000000000002 copy.json", "000000000002.json~",
     "000000000002.json.bak", "#000000000002.json#", "000000000002.json.swp", "Thumbs.db", "notes", "1.log", "7.arrow",

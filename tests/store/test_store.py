@@ -14,6 +14,7 @@ import pytest
 from punctual.errors import InternalError, StateError
 from punctual.ports.sinks.sink import SinkState, Written
 from punctual.ports.storage import PosixFiles, file_name, tells_disk_full
+from punctual.store.ledger import SCHEMA
 from punctual.store.letters import DeadLetter
 from punctual.store.products import Cells, LateCells, Produced
 from punctual.store.sealed import seal
@@ -55,6 +56,7 @@ def filled(directory: Path) -> Store:
     store.answers.append(b"answer")
     store.outputs.save_sink("out", SINK)
     store.outputs.save_displayed(b"shown")
+    store.ledger.seal(SCHEMA.empty_table(), 1_700_000_000_000_000)
     return store
 
 
@@ -74,6 +76,7 @@ def look_at_everything(directory: Path) -> None:
             store.read(section)
     store.program.read(Body), store.read_plan(4, Body), store.outputs.sink("out"), store.outputs.displayed()
     list(store.journal.read(0)), list(store.answers.read(0)), list(store.letters.read())
+    list(store.ledger.read(store.ledger.names()))
 
 
 def test_what_is_put_in_comes_out_after_a_restart(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from benchmarks.contenders.spark_streaming import session
 from benchmarks.contenders.sustained.task import Answer, Task, Window, given_task, report
 from benchmarks.processes import Meter
-from punctual.runtime.java import find_java
+from punctual.runtime.jvm.java import find_java
 
 SCHEMA = "ts TIMESTAMP, k STRING, v DOUBLE, n INT"
 PATIENCE = 45

@@ -8,6 +8,7 @@ import sys
 import orjson
 
 from punctual.cli.program_file import given_options, read_program
+from punctual.engine.status import read_costs
 from punctual.explain.look import look_at
 
 
@@ -19,13 +20,17 @@ def check(arguments: argparse.Namespace) -> int:
     print(
         f"{arguments.program}: {queries} queries over {streams} streams, {len(found.plan.units)} shared units: all well"
     )
+    said = found.answered_from()
+    for reader in found.plan.row_readers:
+        print(f'  query "{reader.query.name}" is answered {said[reader.query.name]}')
     return 0
 
 
 def explain(arguments: argparse.Namespace) -> int:
     """Print the shared plan or the schedule; needs no JVM."""
     text, base = read_program(arguments.program)
-    found = look_at(text, base, given_options(arguments.set), types=False)
+    costs = read_costs(arguments.state)
+    found = look_at(text, base, given_options(arguments.set), types=False, costs=costs)
     if arguments.json:
         sys.stdout.write(orjson.dumps(found.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     elif arguments.schedule:

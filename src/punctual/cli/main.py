@@ -1,4 +1,7 @@
-"""The command line: ``punctual run | check | explain | status | dead``. Exit codes: 0 well, 1 failed, 2 wrong usage."""
+"""The command line: ``punctual run | check | explain | status | dead | ledger``.
+
+Exit codes: 0 well, 1 failed, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from punctual.cli.inspect import dead, status
+from punctual.cli.inspect import dead, ledger, moment, status
 from punctual.cli.look import check, explain
 from punctual.cli.run import run
 from punctual.errors import ConfigError, PunctualError
@@ -72,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--sharing", action="store_true", help="what queries share (the default)")
     what.add_argument("--schedule", action="store_true", help="when queries answer")
     one.add_argument("--json", action="store_true", help="for programs")
+    one.add_argument("--state", metavar="DIR", help="say what row queries cost, by what this state has learned")
     _options(one)
     one.set_defaults(command=explain)
 
@@ -84,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--state", metavar="DIR", required=True)
     one.add_argument("--stream", metavar="NAME")
     one.set_defaults(command=dead)
+
+    one = commands.add_parser("ledger", help="core time of batches and answers, one JSON object per line")
+    one.add_argument("--state", metavar="DIR", required=True)
+    one.add_argument("--query", metavar="NAME", help="the answers of this query alone")
+    one.add_argument("--since", metavar="T", type=moment, help="what was recorded at this time or later")
+    one.set_defaults(command=ledger)
     return parser
 
 

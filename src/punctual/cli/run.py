@@ -14,6 +14,7 @@ from types import FrameType
 from punctual.cli.program_file import given_options, read_program
 from punctual.cli.terminal import Screen
 from punctual.engine.engine import Engine
+from punctual.engine.status import read_costs
 from punctual.errors import PlanError, RunError
 from punctual.explain.look import look_at
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     text, base = read_program(arguments.program)
     options = given_options(arguments.set)
-    look = look_at(text, base, options, types=False)
+    look = look_at(text, base, options, types=False, costs=read_costs(arguments.state))
     for explanation in look.explanations():
         sys.stderr.write(explanation)  # standard output is for answers
     live = not arguments.once and arguments.speed is None

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
@@ -31,6 +32,7 @@ class _Line:
     """A query's latest answer."""
 
     answers: int = 0
+    misses: int = 0
     at: str = "-"
     rows: str = ""
 
@@ -45,6 +47,9 @@ class Screen:
         self._live: Live | None = None
         self._lines: dict[str, _Line] = {}
         self._batches = self._rows = self._answers = self._lag_us = 0
+        self._load: float | None = None
+        self._level: float | None = None
+        self._misses = 0
 
     def __enter__(self) -> Screen:
         if self._drawing:
@@ -75,7 +80,7 @@ class Screen:
         """A batch was committed."""
         self._batches = report.batch + 1
         self._rows += report.rows
-        self._lag_us = report.lag_us
+        self._lag_us, self._load, self._level = report.lag_us, report.load, report.level
         self._draw()
 
     def show(self, blocks: list[AnswerBlock]) -> None:
@@ -84,6 +89,8 @@ class Screen:
             line = self._lines.setdefault(block.query, _Line())
             line.answers += block.count
             self._answers += block.count
+            missed = block.count - int(pc.sum(pc.fill_null(block.table.column("on_time"), True)).as_py())
+            line.misses, self._misses = line.misses + missed, self._misses + missed
             if self._drawing:
                 last = block.table.slice(block.count - 1)
                 line.at = iso(last.column("at")[0].as_py())
@@ -104,14 +111,16 @@ class Screen:
     def _draw(self) -> None:
         if self._live is None:
             return
-        table = Table("query", "answers", "last at", "rows", box=None, pad_edge=False)
+        table = Table("query", "answers", "late", "last at", "rows", box=None, pad_edge=False)
         for name, line in list(self._lines.items())[:SHOWN_QUERIES]:
-            table.add_row(Text(name), f"{line.answers:,}", line.at, Text(line.rows))
+            table.add_row(Text(name), f"{line.answers:,}", f"{line.misses:,}", line.at, Text(line.rows))
         parts: list[Table | Text] = [table]
         if len(self._lines) > SHOWN_QUERIES:
             parts.append(Text(f"and {len(self._lines) - SHOWN_QUERIES} more queries", style="dim"))
-        words = f"{self._rows:,} rows · {self._batches} batches · {self._answers:,} answers"
-        parts.append(Text(f"{words} · lag {self._lag_us / SECOND:.1f} s", style="bold"))
+        words = f"{self._rows:,} rows · {self._batches} batches · {self._answers:,} answers · {self._misses:,} late"
+        level = "" if self._level is None else f" · level {self._level:.2f}"
+        load = "" if self._load is None else f" · load {self._load:.0%}"
+        parts.append(Text(f"{words} · lag {self._lag_us / SECOND:.1f} s{load}{level}", style="bold"))
         self._live.update(Group(*parts))
 
 

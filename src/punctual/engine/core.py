@@ -16,16 +16,23 @@ from punctual.engine.answers.delivery import Delivery
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
+from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.failing_clause import reason_to_stop
 from punctual.engine.batch.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.batch.progress import BatchRecord, Progress, added_letters, committed, end_of_input
 from punctual.engine.batch.slice_arrivals import SliceArrivals, paced
+from punctual.engine.costs import Costs
 from punctual.engine.held.held_batches import Applied, HeldBatches
 from punctual.engine.journal import Journal
+from punctual.engine.ledger import Ledger
+from punctual.engine.program.admitting import asked_contract, refuse_hopeless
 from punctual.engine.program.programs import Change, Programs
-from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.program.running_program import RunningProgram, query_key
 from punctual.engine.program.tables import Tables
+from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.spent import BatchSpent
+from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
@@ -36,6 +43,7 @@ from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import FiringGroup, OpenFrom, Release
+from punctual.schedule.qos.admission import short_deadline
 from punctual.schedule.releases import due_instants
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
@@ -50,15 +58,20 @@ UNWRITABLE = "cast its columns to types that answers can have, for example: CAST
 class Committed:
     """A batch that was committed: how far streams came, when its rows could be read, how many were accepted.
 
-    ``lag_us`` is how long the oldest of its rows waited to be read.
+    ``lag_us`` is how long the oldest of its rows waited to be read; ``spent`` is what reading it used.
     """
 
     batch: int
     reaches: Mapping[str, Reach]
     spoke: frozenset[str]
     arrivals: Mapping[str, Arrivals] | None
-    rows: int
+    spent: BatchSpent
     lag_us: Micros = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were accepted."""
+        return self.spent.rows
 
 
 class Core:
@@ -91,13 +104,21 @@ class Core:
         self._jobs = PassJobs(self.programs)
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
-        self._answering = Answering(backend, clock, self.delivery.last, self._memories, timed=timed)
+        self.costs = Costs(store.costs, backend, self.held, clock, options.qos)
+        """What reading and answering cost."""
+        self.ledger = Ledger(
+            store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
+        )
+        self._answering = Answering(
+            backend, clock, self.delivery.last, self._memories, self.costs.accounts, self.costs.rows, timed=timed,
+            cuts=timed and options.keep is None and options.qos in ("dynamic-sampling", "fixed-sampling"),
+        )  # fmt: skip
         self.sources = Sources(report, patient=timed)
-        self.ingest = Ingest(backend, store, tables, self.sources, clock, report)
+        self.ingest = Ingest(backend, store, tables, self.sources, clock, self.costs.accounts, report)
         self._clock = clock
         self._timed = timed
         self._paced = paced
-        self._report = report
+        self.report = report
         self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
         self._started = clock.now()
 
@@ -109,10 +130,22 @@ class Core:
         Its tables were declared before: they are read by Spark, and that is nothing to wait for here.
         """
         planned = self.programs.plan(change, self.progress)
+        if self._timed:
+            self._admit(planned)
         self._remind(change.feeds)
         queries = list(change.catalog.queries.values())
         self.delivery.claim([query.name for query in queries], in_order(queries))
         return planned
+
+    def _admit(self, planned: RunningProgram) -> None:
+        """Refuse queries that are new and can never be on time, and say what cannot be promised."""
+        stood = {query.key for query in self.programs.state.queries.values()}
+        refuse_hopeless(planned, stood, self.costs.ever_known(), self.backend.cores)
+        readers: list[Reader | RowReader] = [*planned.plan.readers, *planned.plan.row_readers]
+        for reader in readers:
+            warning = short_deadline(asked_contract(reader)) if query_key(reader.query) not in stood else None
+            if warning is not None:
+                self.report(warning)
 
     def _remind(self, feeds: Mapping[str, Feed]) -> None:
         """Tell new feeds what was taken from their streams before."""
@@ -204,18 +237,18 @@ class Core:
                 after[lost.stream] = replace(after[lost.stream], dead=after[lost.stream].dead + 1)
         before = self.progress
         lag = self._lag(result, pace)
-        self._write(result.batch, result.planned, after, result.reduced, lag)
+        self._write(result.batch, result.planned, after, result.reduced, lag, result.shares)
         for name, planned in result.planned.items():
             self.sources.feeds[name].taken(planned)
             for path, why in self.sources.feeds[name].finish(planned):
-                self._report(f'file "{path}" of stream "{name}" was read and stays where it is: {why}')
+                self.report(f'file "{path}" of stream "{name}" was read and stays where it is: {why}')
         through = {name: p.through for name, p in before.items()}
         return Committed(
             result.batch,
             self.reaches(),
             frozenset(name for name, one in facts.items() if one.accepted),
             self._arrived(through, result, pace),
-            sum(one.accepted for one in facts.values()),
+            result.spent,
             max(lag.values(), default=0),
         )
 
@@ -239,8 +272,9 @@ class Core:
             return None
         before = {name: p.through for name, p in self.progress.items()}
         batch = self.store.next_batch()
-        self._write(batch, {}, after, Reduced(), {})
-        return Committed(batch, self.reaches(), frozenset(), self._at_once(before, after, self._clock.now()), 0)
+        self._write(batch, {}, after, Reduced(), {}, {})
+        arrivals = self._at_once(before, after, self._clock.now())
+        return Committed(batch, self.reaches(), frozenset(), arrivals, BatchSpent(batch, 0, 0.0))
 
     def end_of_input(self) -> dict[str, Micros]:
         """Where every stream is complete once there are no more rows."""
@@ -254,8 +288,10 @@ class Core:
         after: dict[str, Progress],
         reduced: Reduced,
         lag_us: Mapping[str, Micros],
+        shares: Mapping[str, int],
     ) -> None:
-        record = replace(self._record(after, slices), lag_us=lag_us)
+        shed = {name: one.shed for name, one in reduced.facts.items() if name in shares}
+        record = replace(self._record(after, slices), lag_us=lag_us, shares=shares, shed_rows=shed)
         manifest = self.store.commit(batch, record, reduced.sections, reduced.letters)
         self._unapplied[batch] = (manifest, after)
         self.progress = after
@@ -290,13 +326,24 @@ class Core:
     def apply(self, batch: int) -> Callable[[], Applied]:
         """Let the holders have a committed batch."""
         manifest, progress = self._unapplied.pop(batch)
-        return self.held.apply(manifest, progress, self.programs.state.units)
+        work = self.held.apply(manifest, progress, self.programs.state.units)
+        return lambda: replace(work(), executions=self._executions())
+
+    def _executions(self) -> Mapping[str, ExecutionCost] | None:
+        """What queries from rows will cost, for deadlines; where none count nobody asks."""
+        return self.costs.executions() if self._timed else None
 
     def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held."""
         running, jobs = self.programs.running, self._jobs.of(groups)
-        max_rows = self.programs.options.max_answer_rows
-        return lambda: self._answering.answer(jobs, self.held.holders, running.timing, max_rows)
+        options = self.programs.options
+        bounds = RowBounds(options.max_answer_rows, options.max_join_rows)
+
+        def answered() -> AnsweredPass:
+            found = self._answering.answer(jobs, self.held.holders, running.timing, bounds)
+            return replace(found, executions=self._executions())
+
+        return answered
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
@@ -323,22 +370,29 @@ class Core:
         answers = found.blocks.only(self.programs.readers.__contains__)
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
+        failed: list[tuple[str, str]] = []
         try:
-            return self.delivery.deliver(closed_before, newest, answers) if answers else 0, ()
+            count = self.delivery.deliver(closed_before, newest, answers) if answers else 0
         except CannotEncode as refused:
             reasons = refused.reasons
             answers = answers.only(lambda query: query not in reasons)
             failed = [(query, reason_to_stop(query, why, UNWRITABLE)) for query, why in reasons.items()]
-            return self.delivery.deliver(closed_before, newest, answers) if answers else 0, tuple(failed)
+            count = self.delivery.deliver(closed_before, newest, answers) if answers else 0
+        queries = self.programs.running.catalog.queries.values()
+        self.ledger.answered(answers, found.spent, {query.name for query in queries if query.quality is not None})
+        return count, tuple(failed)
 
     def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""
         progress = self.held.progress
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
         self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
+        self.costs.save()
         return self.held.replaced(self.programs.running, self.programs.state.units)
 
     def close(self) -> None:
         """Leave a state that resumes."""
+        self.costs.save()
         self.delivery.close()
+        self.ledger.keep_up(now=True)
         self.store.close()

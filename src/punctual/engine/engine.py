@@ -15,12 +15,14 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros, SystemClock
 from punctual.config import Options, parse_options
 from punctual.engine.answers.dataframe import to_pandas
 from punctual.engine.core import Core
+from punctual.engine.explaining import explained
 from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop
 from punctual.engine.program.programs import Change
@@ -43,6 +45,7 @@ from punctual.ports.sinks.sink import Sink
 from punctual.ports.storage import Files, PosixFiles, absolute_folder
 from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
+from punctual.schedule.choosing import warnings
 from punctual.schedule.state import Rules
 from punctual.sql.program import Program
 from punctual.store.store import Store
@@ -133,6 +136,17 @@ class Engine(Lifecycle):
             program = compile_program(text, self._catalog, base=self._base)
             self._adopt(program.catalog, program.declarations, text)
             return program
+
+    def explain(self, text: str) -> str:
+        """What EXPLAIN statements say by what this engine has learned of costs; nothing takes effect.
+
+        ``text`` may create queries before it explains them: ``CREATE QUERY q AS ...; EXPLAIN q``.
+        """
+        with self._mutex:
+            self._raise_problem()
+            program = compile_program(text, self._catalog, base=self._base)
+            options = parse_options({**program.catalog.options, **self._options})
+            return explained(None if self._loop is None else self._loop.core, program, options, text)
 
     def _adopt(self, catalog: Catalog, declared: list[Declared], text: str) -> None:
         options = parse_options({**catalog.options, **self._options})
@@ -267,14 +281,17 @@ class Engine(Lifecycle):
             planned = core.accept(change)
         core.install(change, planned)()
         self._feeds |= feeds
-        return Loop(core, self._clock, core.recover(self._rules(options)), lambda _report: None, self._watch_landings)
+        state = core.recover(self._rules(options, backend.cores))
+        return Loop(core, self._clock, state, lambda _report: None, self._watch_landings)
 
-    def _rules(self, options: Options) -> Rules:
+    def _rules(self, options: Options, cores: float) -> Rules:
         timed = self._live or self._speed is not None
         return Rules(
             timed=timed,
             speed=self._speed,
-            sheds=timed and options.qos != "best-effort",
+            qos=options.qos,
+            keep=options.keep,
+            cores=cores,
             replans=timed and options.window_merge == "scan",
             tick_us=options.tick_us,
             idle_us=options.idle_us,
@@ -347,12 +364,27 @@ class Engine(Lifecycle):
         self._raise_problem()
         loop = self._opened()
         return {
-            **read_status(loop.core.store.directory),
+            **read_status(loop.core.store.directory, self._have_done(loop.core.ledger.unsealed)),
             "running": self._runs,
             "lag_seconds": loop.lag_us / SECOND,
+            "load": loop.load,
             "open_answers": loop.state.firings.most,
+            "level": loop.state.level,
+            "fairness": loop.state.fairness,
+            "warnings": warnings(loop.state),
             "waiting": {name: asdict(backlog) for name, backlog in loop.core.ingest.waiting.items()},
         }
+
+    def ledger(self) -> pd.DataFrame:
+        """What every batch and every answer used, oldest first, as far as it is kept; a row for each.
+
+        It has what ``punctual ledger`` prints, and what is not in a file yet. Raises what ended the loop, if anything
+        did.
+        """
+        self._raise_problem()
+        core = self._opened().core
+        names, unsealed = self._have_done(lambda: (core.store.ledger.names(), core.ledger.unsealed()))
+        return to_pandas(pa.concat_tables([*core.store.ledger.read(names), unsealed]))
 
     def stopped(self) -> frozenset[str]:
         """Queries that failed and no longer run; ``status`` says why."""

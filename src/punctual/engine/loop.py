@@ -26,7 +26,9 @@ from punctual.engine.crew import Crew, Done
 from punctual.engine.held.held_batches import Applied
 from punctual.engine.program.programs import Change
 from punctual.engine.program.running_program import RunningProgram
+from punctual.engine.shedding import Shedding
 from punctual.errors import PunctualError, RunError
+from punctual.kernel.sample.marks import SHARES
 from punctual.schedule.events import (
     Answer,
     Apply,
@@ -50,6 +52,7 @@ from punctual.schedule.events import (
     Read,
     ReadAsked,
     Replan,
+    Say,
     Settle,
     StopAsked,
     StopQuery,
@@ -67,13 +70,16 @@ ALIVE_US: Micros = SECOND // 5
 class BatchReport:
     """What was done: the last batch, rows that were accepted, answers that were given.
 
-    ``lag_us`` is how long the oldest rows of the batch waited to be read.
+    ``lag_us`` is how long the oldest rows of the batch waited to be read; ``load`` is the part of the cores that was
+    used since the batch before, and ``level`` the quality that was decided last for queries that may give way.
     """
 
     batch: int
     rows: int
     answers: int
     lag_us: Micros = 0
+    load: float | None = None
+    level: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +115,8 @@ class Loop:
         self._clock = clock
         self._watch = watch
         self._crew = Crew()
+        self._shedding = Shedding()
+        self._stuck = False
         self._events: deque[Event] = deque()
         self._result: BatchResult | None = None
         self._pending: Change | None = None
@@ -120,6 +128,7 @@ class Loop:
         """Whether it was ever run."""
         self._batch, self._rows, self._answers = -1, 0, 0
         self.lag_us: Micros = 0
+        self.load: float | None = None
 
     # -- who runs it -----------------------------------------------------------------------------------
 
@@ -256,9 +265,9 @@ class Loop:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Read(limit):
-                snapshot = self.core.snapshot()
-                self._do(self._crew.reader, lambda: self.core.ingest.read(snapshot, limit), self._batch_read)
+            case Read(limit, shares):
+                snapshot, self._stuck = self.core.snapshot(), self.state.intake.shedding.stuck
+                self._do(self._crew.reader, lambda: self.core.ingest.read(snapshot, limit, shares), self._batch_read)
             case Look():
                 self._do(self._crew.scout, self.core.ingest.look, lambda _seen: None)
             case Commit(pace):
@@ -269,6 +278,8 @@ class Loop:
                 self._do(self._crew.holder, self.core.apply(batch), self._applied)
             case Journal(decisions):
                 self.core.journal.decide_levels(decisions)
+            case Say(text):
+                self.core.report(text)
             case Answer():
                 self._answer(command)
             case StopQuery(query, fact, hint):
@@ -297,7 +308,8 @@ class Loop:
         facts = result.reduced.facts.values()
         least = min((one.least for one in facts if one.least is not None), default=None)
         greatest = max((one.greatest for one in facts if one.greatest is not None), default=None)
-        self._send(BatchRead(self._now(), least, greatest))
+        spent = result.spent
+        self._send(BatchRead(self._now(), least, greatest, spent.used_us, spent.parts))
 
     def _commit(self, pace: Any) -> None:
         result, self._result = self._result, None
@@ -306,7 +318,11 @@ class Loop:
             self.core.programs.stop(result.failed)
         if result.running is not self.core.programs.running:
             self._install(self.core.programs.current(), result.running)
-        self._committed(self.core.commit(result, pace))
+        found = self.core.commit(result, pace)
+        shares = {name: parts / SHARES for name, parts in result.shares.items()}
+        for shed in self._shedding.of_batch(shares, stuck=self._stuck):
+            self.core.ledger.shed(shed)
+        self._committed(found)
 
     def _committed(self, found: Committed | None) -> None:
         if found is None:
@@ -314,27 +330,38 @@ class Loop:
             return
         self._batch, self._rows = found.batch, self._rows + found.rows
         self.lag_us = found.lag_us
-        self.progress(BatchReport(found.batch, found.rows, self._answers, found.lag_us))
+        level = self.state.level
+        self.load = self.core.ledger.tick(found.spent, found.lag_us, level).load
+        self.progress(BatchReport(found.batch, found.rows, self._answers, found.lag_us, self.load, level))
         self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
         self.core.delivery.checkpoint()
+        self.core.ledger.keep_up()
         self._activate()
 
     def _applied(self, applied: Applied) -> None:
-        self._send(BatchApplied(self._now(), applied.batch, applied.late, applied.crowded))
+        self._send(
+            BatchApplied(self._now(), applied.batch, applied.late, applied.crowded, applied.executions)
+        )
 
     def _answer(self, command: Answer) -> None:
         groups, began = command.current_pass.groups, self._clock.monotonic()
         newest = max(group.batch for group in groups)
+        shed = self._shedding.of_pass(groups, self.state)
+        if shed is not None:
+            self.core.ledger.shed(shed)
 
         def answered(found: AnsweredPass) -> None:
             count, unwritten = self.core.deliver(found, command.closed_before, newest)
             self._answers += count
             self.core.delivery.checkpoint()
+            self.core.ledger.keep_up()
             failed = found.failed + unwritten
             took = self._clock.monotonic() - began
             if failed:
                 self._stop(failed)
-            self._send(PassAnswered(self._now(), took, frozenset(name for name, _why in failed), found.costs))
+            gone = frozenset(name for name, _why in failed)
+            rows = found.rows_us, found.rows_core_us, found.executions, found.rows_part
+            self._send(PassAnswered(self._now(), took, gone, found.costs, *rows))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)
 

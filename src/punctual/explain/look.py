@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.config import Options, parse_options
 from punctual.errors import PlanError, ProgramErrors
+from punctual.estimate.known_costs import KnownCosts
+from punctual.explain.answered_from import answered_from
 from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.kinds.program import compile_program, share, typecheck
+from punctual.kinds.registry import kind_of
+from punctual.plan.query import Query
 from punctual.plan.shared import SharedPlan
+from punctual.runtime.backend import TypeReport
 from punctual.runtime.spark import SparkBackend
 from punctual.share.cadence.marginal import Ride, Rides
 from punctual.sql.bound import Explain
+from punctual.sql.program import Program, RefusedProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +32,21 @@ class Look:
     plan: SharedPlan
     timing: Schedule
     explain_statements: tuple[Explain, ...] = ()
+    costs: KnownCosts | None = None
+    """What a state or an engine knows of costs, where there is one."""
+    from_rows: bool = False
+    """Whether aggregates are answered from rows."""
+    stands: Mapping[str, bool] = field(default_factory=dict)
+    """By row query whether its plan is made once and run again, where Spark was asked."""
+
+    def answered_from(self) -> dict[str, str]:
+        """What each query is answered from, in a few words."""
+        return answered_from(self.plan, self.stands)
 
     def sharing(self) -> str:
         """EXPLAIN SHARING."""
         work = "work" if self.timing.operator == "scan" else "answers"
-        return explain_sharing(self.plan, self.catalog, self._rides(), work)
+        return explain_sharing(self.plan, self.catalog, self._rides(), work, self.costs)
 
     def schedule(self) -> str:
         """EXPLAIN SCHEDULE."""
@@ -50,30 +66,56 @@ class Look:
         match statement.kind:
             case "query":
                 assert statement.query is not None
-                return explain_query(self.catalog, statement.query)
+                known = self.costs or KnownCosts()
+                return explain_query(self.catalog, statement.query, known, from_rows=self.from_rows)
             case "sharing":
                 return self.sharing()
             case "schedule":
                 return self.schedule()
 
 
-def look_at(text: str, base: str, options: Mapping[str, str], *, types: bool) -> Look:
-    """Compile and plan; with ``types`` they are checked too: by Spark, in a JVM, where that is not plain."""
-    program = compile_program(text, base=base)
-    settings = parse_options({**program.catalog.options, **options})
-    if types:
-        backend = SparkBackend(at_once=False)
-        try:
-            found = typecheck(backend, program.declarations, list(program.catalog.queries.values()), ())
-        finally:
-            backend.close()
-        if found.errors:
-            raise ProgramErrors(found.errors, text)
-    asked = tuple(s for s in program.statements if isinstance(s, Explain))
+def look_at(
+    text: str, base: str, options: Mapping[str, str], *, types: bool, costs: KnownCosts | None = None
+) -> Look:
+    """Compile and plan; with ``types`` they are checked too: by Spark, in a JVM, where that is not plain.
+
+    Where something is wrong the types of the rest are checked all the same, so that all errors are shown at once.
+    ``costs`` are those that a state knows.
+    """
     try:
-        return plan_look(program.catalog, settings, asked)
+        program = compile_program(text, base=base)
+    except RefusedProgram as refused:
+        raise ProgramErrors((*refused.errors, *_checked(refused.bound).errors), text) from None
+    settings = parse_options({**program.catalog.options, **options})
+    found = _checked(program) if types else TypeReport({}, ())
+    if found.errors:
+        raise ProgramErrors(found.errors, text)
+    asked = tuple(s for s in program.statements if isinstance(s, Explain))
+    catalog = replace(program.catalog, queries=_with_sampling(program.catalog.queries, found))
+    try:
+        look = replace(plan_look(catalog, settings, asked), costs=costs)
     except PlanError as error:
         raise ProgramErrors([error], text) from None
+    return replace(look, stands={n: one.stands for n, one in found.queries.items() if one.stands is not None})
+
+
+def _with_sampling(queries: Mapping[str, Query], found: TypeReport) -> dict[str, Query]:
+    """The queries, of which those with QUALITY know how they may be sampled where Spark was asked."""
+    return {
+        name: kind_of(query).with_casts(query, found.queries[query.name])
+        if query.quality is not None and query.name in found.queries
+        else query
+        for name, query in queries.items()
+    }
+
+
+def _checked(program: Program) -> TypeReport:
+    """What the data plane and the types say of a program, and against it."""
+    backend = SparkBackend(at_once=False)
+    try:
+        return typecheck(backend, program.declarations, list(program.catalog.queries.values()), ())
+    finally:
+        backend.close()
 
 
 def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = ()) -> Look:
@@ -82,4 +124,7 @@ def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = 
     bare = share(queries, sharing=settings.sharing)
     timing = Schedule.of(bare, settings.cadence, scan=settings.window_merge == "scan", rates={})
     steps = {name: step for plan in timing.plans for name, step in plan.steps().items()}
-    return Look(catalog, share(queries, sharing=settings.sharing, steps=steps), timing, asked)
+    from_rows = settings.window_merge == "rows"
+    rows_of = catalog.streams if from_rows else None
+    plan = share(queries, sharing=settings.sharing, steps=steps, rows_of=rows_of)
+    return Look(catalog, plan, timing, asked, from_rows=from_rows)

@@ -10,8 +10,11 @@ from typing import Any
 
 from punctual.catalog import Catalog
 from punctual.clock import duration_text, span_text
+from punctual.estimate.known_costs import KnownCosts
 from punctual.estimate.panes import panes_in_window
+from punctual.explain.answered_from import answered_from
 from punctual.explain.columns import count, line
+from punctual.explain.costs import row_query_costs
 from punctual.explain.rows import retain_block, row_query_block, row_query_json
 from punctual.explain.schedule import Schedule
 from punctual.kinds.describe import described_comparison, described_use
@@ -20,16 +23,25 @@ from punctual.kinds.registry import kind_of
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Bound, Period, Query
 from punctual.plan.relation import Stream
-from punctual.plan.shared import Reader, SharedPlan, Unit
+from punctual.plan.shared import Reader, RowReader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
 from punctual.runtime.ways import why_catalyst, why_spark_reads_stream
 from punctual.share.cadence.marginal import Ride
+from punctual.share.sheddable import shedding
 
 
-def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = (), work: str = "work") -> str:
+def explain_sharing(
+    plan: SharedPlan,
+    catalog: Catalog,
+    rides: Sequence[Ride] = (),
+    work: str = "work",
+    costs: KnownCosts | None = None,
+    others: Sequence[RowReader] = (),
+) -> str:
     """Scans, shared units, the windows that read them, and what each query adds to the work of its stream.
 
-    ``work`` says what is counted as work.
+    ``work`` says what is counted as work. With ``costs`` it is said what row queries cost; ``others`` stand beside
+    those of the plan.
     """
     numbers = iter(range(1, 10**9))
     scans: dict[str, str] = {}
@@ -39,7 +51,7 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
     for name in (stream.lower() for stream in read):
         if name not in scans:
             scans[name] = f"u{next(numbers)}"
-            blocks.append(_scan(scans[name], catalog.streams[name]))
+            blocks.append(_scan(scans[name], catalog.streams[name], _shed(plan, catalog.streams[name])))
     units: dict[int, str] = {}
     for index, unit in enumerate(plan.units):
         source = " ".join(scans[name.lower()] for name in unit.streams)
@@ -65,7 +77,10 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
         if name not in rows:
             rows[name] = f"u{next(numbers)}"
             blocks.append(retain_block(rows[name], scans[name], plan, catalog.streams[name]))
-    blocks += [row_query_block(f"u{next(numbers)}", rows, reader) for reader in plan.row_readers]
+    for reader in plan.row_readers:
+        beside = [*others, *(one for one in plan.row_readers if one is not reader)]
+        lines = [] if costs is None else row_query_costs(reader, beside, catalog, costs)
+        blocks.append(row_query_block(f"u{next(numbers)}", rows, reader, lines))
     labels = next(numbers) - 1
     head = f"shared plan · {count(len(plan.queries), 'query', 'queries')} · {count(labels, 'unit', 'units')}"
     texts = [head, "\n".join(blocks)]
@@ -76,14 +91,15 @@ def explain_sharing(plan: SharedPlan, catalog: Catalog, rides: Sequence[Ride] = 
 
 def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> str:
     """On whose executions a query rides, what it adds, and a bound that would be cheaper."""
-    reader = next(reader for reader in plan.readers if reader.query.name == ride.query)
-    others = len(plan.readers_of(reader.unit)) - 1
+    every: list[Reader | RowReader] = [*plan.readers, *plan.row_readers]
+    reader = next(reader for reader in every if reader.query.name == ride.query)
+    others = len(plan.readers_of(reader.unit)) - 1 if isinstance(reader, Reader) else 0
     parts = []
     if ride.rides_on is not None:
         parts.append(f"{'runs, and rides' if ride.runs else 'rides'} on {ride.rides_on}")
     else:
         parts.append("runs by itself")
-    if others:
+    if others and isinstance(reader, Reader):
         parts.append(f"reads {units[reader.unit]} with {count(others, 'other', 'others')}")
     if ride.marginal is None:
         parts.append("what it adds takes too long to find")
@@ -102,9 +118,13 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     return line(ride.query, " · ".join(parts))
 
 
-def explain_query(catalog: Catalog, query: Query) -> str:
-    """One query by itself; it need not be in the catalog any more."""
-    return explain_sharing(share([query]), catalog)
+def explain_query(catalog: Catalog, query: Query, costs: KnownCosts, *, from_rows: bool = False) -> str:
+    """One query by itself, and what it adds to the others; it need not be in the catalog any more."""
+    rows_of = catalog.streams if from_rows else None
+    plan = share([query], rows_of=rows_of)
+    others = share([one for one in catalog.queries.values() if one.name != query.name], rows_of=rows_of).row_readers
+    text = explain_sharing(plan, catalog, costs=costs, others=others)
+    return f"{text}\nanswered {answered_from(plan)[query.name]}\n"
 
 
 def explain_json(
@@ -131,6 +151,7 @@ def explain_json(
                 ],
                 "filter": [condition.written for condition in unit.mask],
                 "keys": [key.written for key in unit.keys],
+                "sampled": unit.sampled,
                 "bands": [{"column": b.column.written, "cuts": list(b.cuts)} for b in unit.bands],
                 "synopses": _synopses(plan, index),
                 "windows": [{"range_us": r, "step_us": s} for r, s in unit.windows],
@@ -151,6 +172,7 @@ def explain_json(
             for r in plan.readers
         ],
         "row_queries": [row_query_json(reader) for reader in plan.row_readers],
+        "answered": answered_from(plan),
     }
 
 
@@ -167,7 +189,19 @@ def _ride_json(ride: Ride) -> dict[str, Any]:
     }
 
 
-def _scan(label: str, stream: Stream) -> str:
+def _shed(plan: SharedPlan, stream: Stream) -> str | None:
+    """Whether a stream is shed at ingest, where some query would bear it."""
+    name = stream.name.lower()
+    if not any(query.quality is not None and stream.name in query.streams for query in plan.queries):
+        return None
+    may, by_spark = shedding(plan)[name], why_spark_reads_stream(stream)
+    why_not = may.why_not if by_spark is None else f"Spark's reader reads it: {by_spark}"
+    if why_not is not None:
+        return f"not shed at ingest: {why_not}"
+    return f"shed at ingest where reading is too much, to no less than {100 * may.least:g} % of its rows"
+
+
+def _scan(label: str, stream: Stream, shed: str | None) -> str:
     width = max(len(column.name) for column in stream.columns)
     lines = [line(f"{label}  Scan {stream.name}", _source(stream))]
     for column in stream.columns:
@@ -179,6 +213,7 @@ def _scan(label: str, stream: Stream) -> str:
         if column.derived is not None:
             roles.append(f"= {column.derived.written}")
         lines.append(f"      {column.name:<{width}}  {column.type.lower()}  {', '.join(roles)}".rstrip())
+    lines += [] if shed is None else [f"      {shed}"]
     return "\n".join(lines)
 
 
@@ -206,6 +241,7 @@ def _panes(label: str, source: str, plan: SharedPlan, index: int, way: tuple[str
     lines = [line(f"{label}  PaneAggregate {source}", f"read by {len(plan.readers_of(index))}")]
     lines.append("      rows   in the task that reads them" if way[1] is None else f"      rows   by Spark: {way[1]}")
     lines += [f"      key    {key.written}" for key in unit.keys]
+    lines += ["      key    what a row stands for"] if unit.sampled else []
     lines += [f"      band   {band.column.written}  {count(len(band.cuts), 'cut', 'cuts')}" for band in unit.bands]
     for synopsis, described in zip(unit.synopses, _synopses(plan, index)):
         law = "invertible" if SYNOPSES[synopsis.kind].invertible else "mergeable"

@@ -1,8 +1,8 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
-Runs every synopsis over a handful of rows, with keys, bands, merges and windows, plans a cadence, ranks uncertain rows
-and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark compile
-anything.
+Runs every synopsis over a handful of rows, with keys, bands, merges and windows, draws a sample, plans a cadence, ranks
+uncertain rows and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark
+compile anything.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from punctual.kernel.arrays.row_hashes import stretch_hashes
 from punctual.kernel.arrays.row_order import row_order
 from punctual.kernel.cadence import plateaus, runs_inside
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.panes import Panes
 from punctual.kernel.panes.spec import Band, Call, Comparison, Reader, SynopsisSpec, UnitSpec
+from punctual.kernel.sample import places, places_of
+from punctual.kernel.sample.exact_counts import of_poisson_sample, of_simple_sample
+from punctual.kernel.sample.quantiles import student_t
 from punctual.kernel.text.csv_fields import mark_lines, split_lines
 from punctual.kernel.text.gather import gather_bytes, offsets_of
 from punctual.kernel.text.numbers import booleans, decimals, doubles, integers
 from punctual.kernel.text.times import dates, times
 from punctual.kernel.text.warm_json import warm_json
+from punctual.kernel.text.whole_lines import NO_COMMENT, find_lines, join_lines
 from punctual.kernel.world import Wanted, candidates, rank_together
 from punctual.kernel.world.steady import steady
 
@@ -55,7 +60,7 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _rows(times, columns) + _cadence() + _world() + _csv() + warm_json()
+    return answers + _rows(times, columns) + _sample() + _cadence() + _world() + _csv() + _shed() + warm_json()
 
 
 def _unit(
@@ -100,6 +105,15 @@ def _rows(times: np.ndarray[tuple[int], np.dtype[np.int64]], columns: dict[str, 
     return row_order([*columns.values(), wide], times).size
 
 
+def _sample() -> int:
+    """Places of rows, some of them equal, and intervals."""
+    rows = pa.table({"i": np.arange(ROWS) // 2})
+    few = np.arange(4, dtype=np.int64)
+    of_simple_sample(few, few + 5, few + 9)
+    of_poisson_sample(few, np.full(4, 0.5))
+    return places(rows, "row", "").size + student_t(few).size
+
+
 def _cadence() -> int:
     bounds, costs = np.array([7, 9, 30], np.int64), np.array([2, 3, 5], np.int64)
     gap = int(bounds[-1])
@@ -128,6 +142,15 @@ def _csv() -> int:
         offsets_of(number[2], number[3], offsets)
         gather_bytes(readable, number[1], offsets, np.zeros(3, np.uint8))
     return count
+
+
+def _shed() -> int:
+    """Lines that are found, hashed and put together again."""
+    data = np.frombuffer(b"a\n\nb\n", np.uint8)
+    starts, ends = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    count = find_lines(data, 0, np.zeros(256, np.uint8), NO_COMMENT, starts, ends)
+    kept = places_of(stretch_hashes(data, starts[:count], ends[:count]), "s", ordinals=False) < 1.0
+    return join_lines(data, starts[:count], ends[:count], kept, np.zeros(data.size, np.uint8))
 
 
 def _world() -> int:

@@ -19,7 +19,7 @@ from punctual.kernel.panes import spec as kernel
 from punctual.kernel.panes.answers import call_shape
 from punctual.kinds.kind import Kind
 from punctual.kinds.registry import kind_of
-from punctual.plan.shared import Conditions, Reader, RowReader
+from punctual.plan.shared import AggregatedRows, Conditions, Reader, RowReader
 from punctual.runtime.backend import QueryTypes
 
 I64 = NDArray[np.int64]
@@ -31,7 +31,8 @@ class Asked:
     """What does not change from one job of a query to the next.
 
     ``family`` numbers what queries that are answered as one have in common; None: this one is answered by itself.
-    ``columns`` numbers the names of its columns, ``execution`` is how names of its executions begin.
+    ``columns`` numbers the names of its columns, ``execution`` is how names of its executions begin. ``begins`` says
+    whether its windows have a beginning: those by rows have none.
     """
 
     reader: Reader | RowReader
@@ -43,6 +44,7 @@ class Asked:
     range_us: Micros
     columns: int
     execution: str
+    begins: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +53,19 @@ class AskedTogether:
 
     ``places`` are those of the queries in the program; ``columns`` numbers the names of their columns (``names_of``);
     answers are complete where the window begins at ``covered_from`` or later; ``deadlines`` are null where there are
-    none. ``readers`` are what the kernel is asked, but for the instants.
+    none. ``readers`` are what the kernel is asked, but for the instants. ``work`` is what an answer of each is expected
+    to cost, in proportion to the others.
     """
 
     asked: tuple[Asked, ...]
     places: I64
     after: I64
     covered_from: I64
+    work: NDArray[np.float64]
     queries: NDArray[np.object_] = field(init=False)
     columns: I64 = field(init=False)
     deadlines: pa.Array = field(init=False)
+    begins: NDArray[np.bool_] = field(init=False)
     readers: kernel.Readers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +78,7 @@ class AskedTogether:
         object.__setattr__(self, "queries", queries)
         object.__setattr__(self, "columns", np.array([one.columns for one in asked], np.int64))
         object.__setattr__(self, "deadlines", pa.array([one.reader.query.deadline_us for one in asked], pa.int64()))
+        object.__setattr__(self, "begins", np.array([one.begins for one in asked], np.bool_))
         object.__setattr__(self, "readers", readers)
 
     def __len__(self) -> int:
@@ -97,7 +103,7 @@ class AskedTogether:
         """Some of them."""
         some = np.array(members, np.int64)
         chosen = tuple(self.asked[n] for n in members)
-        return AskedTogether(chosen, self.places[some], self.after[some], self.covered_from[some])
+        return AskedTogether(chosen, self.places[some], self.after[some], self.covered_from[some], self.work[some])
 
 
 def names_of(columns: int) -> tuple[str, ...]:
@@ -126,12 +132,14 @@ def form(asked: Asked) -> Hashable:
 
 
 def _made(reader: Reader | RowReader, types: QueryTypes, setting: float | None) -> Asked:
-    query, kind = reader.query, kind_of(reader.query)
+    query, kind, of_cells = reader.query, kind_of(reader.query), _reader_of_cells(reader)
     alike = kind.alike(query, types)
-    parameter = () if setting is None else (setting,)  # the knob's is the last parameter of every call
+    turned = setting is not None and kind.knob(query) is not None
+    parameter = (setting,) if turned else ()  # a knob's setting is the last parameter of every call
+    value_types = kind.value_types(query, types)
     calls = tuple(
         kernel.Call(use.function, use.synopsis, use.parameters + parameter, _selection(use.conditions), data_type)
-        for use, data_type in zip(reader.uses if isinstance(reader, Reader) else (), types.aggregates)
+        for use, data_type in zip(() if of_cells is None else of_cells.uses, value_types)
     )
     names = tuple(output.name for output in query.outputs)
     if names not in _COLUMNS:
@@ -142,12 +150,20 @@ def _made(reader: Reader | RowReader, types: QueryTypes, setting: float | None) 
         types,
         kind,
         None if alike is None else _FAMILIES.setdefault((kind.body, alike), len(_FAMILIES)),
-        _selection(reader.where if isinstance(reader, Reader) else ()),
+        _selection(() if of_cells is None else of_cells.where),
         _same(calls),
         query.range_us,
         _COLUMNS[names],
         f"{'+'.join(query.streams)}/",
+        begins=isinstance(reader, Reader) or any(window.range_us is not None for window in reader.windows),
     )
+
+
+def _reader_of_cells(reader: Reader | RowReader) -> Reader | None:
+    """Who reads cells, be they kept or made of rows when they are asked for; None: nobody does."""
+    if isinstance(reader, Reader):
+        return reader
+    return reader.statement.reader if isinstance(reader.statement, AggregatedRows) else None
 
 
 def _numbered(values: Sequence[T]) -> tuple[tuple[T, ...], I64]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from punctual.clock import Micros
+from punctual.kinds.drawn_sample import DrawnSample
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import AnswerBlock
@@ -23,8 +28,19 @@ class Job:
     """The query stands for instants after this one."""
     setting: float | None = None
     """That of the knob, if it was decided that the query gives way."""
+    samples: Sequence[tuple[DrawnSample, ...]] | None = None
+    """Of each instant the samples of the inputs that were drawn for it; None where none were."""
+    used: NDArray[np.float64] | None = None
+    """Of each instant the share of the input that it was answered from; None where that is what was decided."""
     last: AnswerBlock | None = None
     """The query's last answer, where the next ones depend on it and there is one."""
+
+    @property
+    def shares(self) -> NDArray[np.float64] | None:
+        """The share of the input of each instant; None where nothing was decided about it."""
+        if self.used is None and self.setting is not None:
+            return np.full(self.due.instants.size, min(self.setting, 1.0))
+        return self.used
 
     @property
     def query(self) -> Query:

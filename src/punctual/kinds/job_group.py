@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from punctual.clock import Micros
 from punctual.kernel.panes import spec as kernel
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.asked import AskedTogether
+from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.job import Job
 from punctual.ports.answers import AnswerBlock
 from punctual.schedule.due import DueInstants
@@ -36,7 +38,17 @@ class JobGroup:
     """When each instant was released; None in a replay at full speed, where the wall clock says nothing."""
     late: NDArray[np.int64] | None = None
     """How many rows came too late for each window, a row for each query; None where none did."""
+    lacking: NDArray[np.bool_] | None = None
+    """The instants at which the only query may lack rows, though nothing else says so; None where there are none."""
     setting: float | None = None
+    level: float | None = None
+    """The quality that its setting follows from, where there is one."""
+    budget_us: Micros | None = None
+    """How long after the beginning of its pass it should be through, where that is known."""
+    samples: Sequence[tuple[DrawnSample, ...]] | None = None
+    """Of each instant of the only query the samples that were drawn for it; None where none were."""
+    used: NDArray[np.float64] | None = None
+    """The share of its input that each instant of the only query used, where less than all was to be, or could be."""
     last: AnswerBlock | None = None
     """The last answer of the only query, where the next ones depend on it and there is one."""
 
@@ -51,7 +63,8 @@ class JobGroup:
     def job(self) -> Job:
         """The job of the first query."""
         one = self.asked.asked[0]
-        return Job(one.reader, one.types, self.due, int(self.asked.after[0]), self.setting, self.last)
+        after = int(self.asked.after[0])
+        return Job(one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last)
 
     def readers(self, place: int) -> kernel.Readers:
         """What is asked of the cells by the group that has this place in its pass."""
@@ -62,7 +75,8 @@ class JobGroup:
         """The same for some of its instants."""
         released = None if self.released is None else self.released[chosen]
         late = None if self.late is None else self.late[:, chosen]
-        return replace(self, due=self.due.only(chosen), released=released, late=late)
+        lacking = None if self.lacking is None else self.lacking[chosen]
+        return replace(self, due=self.due.only(chosen), released=released, late=late, lacking=lacking)
 
     def each(self) -> list[JobGroup]:
         """Each query by itself."""

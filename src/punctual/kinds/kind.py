@@ -12,7 +12,7 @@ for all queries at once that the kind says are ``alike``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -37,21 +37,15 @@ from punctual.sql.syntax.select import SelectSyntax
 B = TypeVar("B", bound=Body)
 
 
-class Kind(ABC, Generic[B]):
-    """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
+class FromText(ABC):
+    """How SQL becomes a query of a kind."""
 
-    body: type[B]
     clauses: frozenset[type[ClauseSyntax]] = frozenset()
     """The types of its own clauses, besides those that every query may have."""
+    joins_windows: bool = False
+    """Whether it binds joins of streams, of queries with QUALITY."""
     without_rows: str | None = None
     """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
-
-    def body_of(self, query: Query) -> B:
-        """The body of one of its queries."""
-        assert isinstance(query.body, self.body)
-        return query.body
-
-    # -- from text ---------------------------------------------------------------------------------
 
     @abstractmethod
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
@@ -60,6 +54,17 @@ class Kind(ABC, Generic[B]):
     @abstractmethod
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         """The body and outputs of a SELECT, or None with everything wrong in ``problems``."""
+
+
+class Kind(FromText, Generic[B]):
+    """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
+
+    body: type[B]
+
+    def body_of(self, query: Query) -> B:
+        """The body of one of its queries."""
+        assert isinstance(query.body, self.body)
+        return query.body
 
     # -- planning ----------------------------------------------------------------------------------
 
@@ -99,6 +104,14 @@ class Kind(ABC, Generic[B]):
         expressions of the same types, or none has.
         """
         return None
+
+    def value_types(self, query: Query, types: QueryTypes) -> Sequence[pa.DataType]:
+        """The types of what its uses of cells give, in their order."""
+        return types.aggregates
+
+    def put_together(self, job: Job, answered: Answered) -> Answered:
+        """What cells gave, as rows of answers: where rows may be samples, a row has several parts at first."""
+        return answered
 
     def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
         """What Catalyst must evaluate for the job, and where each expression stands; None where nothing."""

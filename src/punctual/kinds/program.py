@@ -12,6 +12,7 @@ from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.row_query import RowQuery
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.backend import Backend, TypeReport
+from punctual.share.from_rows import from_rows
 from punctual.share.units import share_units
 from punctual.sql import program as sql
 
@@ -48,7 +49,17 @@ def typecheck(
 
 
 def share(
-    queries: Iterable[Query], *, sharing: bool = True, steps: Mapping[str, Micros] | None = None
+    queries: Iterable[Query],
+    *,
+    sharing: bool = True,
+    steps: Mapping[str, Micros] | None = None,
+    rows_of: Mapping[str, Stream] | None = None,
 ) -> SharedPlan:
-    """The shared plan of the queries: :func:`punctual.share.units.share_units` of what each of them needs."""
-    return share_units([(query, registry.needs_of(query)) for query in queries], sharing=sharing, steps=steps)
+    """The shared plan of the queries: :func:`punctual.share.units.share_units` of what each of them needs.
+
+    With ``rows_of``, streams by name in lower case, aggregates are answered from the rows of these.
+    """
+    members = [(query, registry.needs_of(query)) for query in queries]
+    if rows_of is not None:
+        members = from_rows(members, rows_of)
+    return share_units(members, sharing=sharing, steps=steps)

@@ -23,7 +23,7 @@ class Result:
 
     rows: pa.ListArray
     error: pa.Array | None = None
-    basis: str = "exact"
+    basis: str | pa.Array = "exact"
     quality: float | NDArray[np.float64] = 1.0
     kept: float | NDArray[np.float64] = 1.0
     incomplete: NDArray[np.bool_] | None = None

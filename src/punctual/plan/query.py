@@ -13,14 +13,21 @@ from punctual.clock import Micros
 from punctual.errors import Span
 from punctual.plan.expression import Expression
 from punctual.plan.fingerprint import LAYOUT
+from punctual.plan.quality import Quality
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A windowed stream: the rows of ``(at - range_us, at]``."""
+    """A windowed stream: the rows of ``(at - range_us, at]``.
+
+    ``name`` is what FROM calls it, where that tells the windows of a join apart. ``told_apart_by`` is what its rows are
+    told apart by while they are read, before anything is known of their values: it follows from the stream's source.
+    """
 
     stream: str
     range_us: Micros
+    name: str = ""
+    told_apart_by: tuple[str, ...] = field(default=("line",), compare=False, metadata=LAYOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,10 @@ class Body:
 class Query:
     """A header and a body.
 
-    Several ``inputs`` are the streams of a UNION ALL (see :mod:`punctual.plan.united`), or the windows of a row query.
-    ``text`` is the statement as written, ``span`` its place.
+    Several ``inputs`` are the streams of a UNION ALL (see :mod:`punctual.plan.united`), or the windows of a row query
+    or of a join.
+    ``quality`` is what QUALITY says; without it the query is never answered from a sample. ``text`` is the statement as
+    written, ``span`` its place.
     """
 
     name: str
@@ -84,6 +93,7 @@ class Query:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     deadline_us: Micros | None = None
+    quality: Quality | None = None
     text: str = field(default="", metadata=LAYOUT)
     span: Span | None = None
 

@@ -71,18 +71,20 @@ class Needs:
     """What a query reads of cells: rows in groups, and uses of synopses of them.
 
     Windows over the same rows share the merging of panes. A query that shares a ``walk`` over a window says so.
+    ``sampled`` says whether the rows may be samples: then the query can make use of what a row stands for.
     """
 
     rows: GroupedRows
     uses: tuple[NeededUse, ...]
     walk: Walk | None = None
+    sampled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RowNeeds:
-    """What a query reads of rows: what Spark is to answer over windows of streams."""
+    """What a query reads of rows: what is to be answered over windows of streams."""
 
-    statement: RowStatement
+    statement: RowStatement | AggregatedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,12 @@ class Unit:
     """The one query that reads it, where sharing is off."""
     united: tuple[str, ...] = ()
     """The further streams whose rows it reduces with the first one's."""
+    sampled: bool = False
+    """Whether rows may be samples: then what a row stands for is one more key of its cells, the last one."""
+    parted: bool = False
+    """Whether the parts of a sample have cells of their own. The error of what is computed of estimates needs them."""
+    drawn_apart: tuple[str, ...] = ()
+    """The joined windows, by alias, whose samples are drawn apart: what their rows stand for are further such keys."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -120,7 +128,9 @@ class Unit:
     def identity(self) -> str:
         """What does not change when queries with other windows, thresholds or functions come and go."""
         bands = tuple((band.column, band.kind) for band in self.bands)
-        return fingerprint(self.stream, self.joins, self.mask, self.keys, bands, self.owner, self.united)
+        marked = ("sampled", *self.drawn_apart) if self.sampled else ()
+        marked += ("parted",) if self.parted else ()
+        return fingerprint(self.stream, self.joins, self.mask, self.keys, bands, self.owner, self.united, *marked)
 
     @property
     def fingerprint(self) -> str:
@@ -151,12 +161,37 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
+class AggregatedRows:
+    """Aggregates that are answered from the retained rows of windows: no cells are kept of them.
+
+    ``unit`` is how the rows of a window are reduced when it is answered: the unit that the query has for itself, and
+    ``reader`` reads it. Time is counted from the instant, so every window of the query is the one pane
+    ``(-range_us, 0]``. ``summed`` are, of each window, columns that are added up, where rows may be samples: a sum over
+    a heavy tail rests on few rows, so those of the largest values are in every sample. Of a join the first window is
+    the one whose rows are enriched by those of the others; ``names`` are what FROM calls them, and ``by`` has the
+    columns of each by which samples of all of them are drawn together, where they are.
+    """
+
+    unit: Unit
+    reader: Reader
+    windows: tuple[RowWindow, ...]
+    summed: tuple[tuple[str, ...], ...] = ()
+    names: tuple[str, ...] = ()
+    by: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The static tables that it is joined with, in lower case."""
+        return tuple(dict.fromkeys(join.table.lower() for join in self.unit.joins if not join.windowed))
+
+
+@dataclass(frozen=True, slots=True)
 class RowReader:
     """A query that reads rows. All instants that it may answer are multiples of ``step``."""
 
     query: Query
     step: Micros
-    statement: RowStatement
+    statement: RowStatement | AggregatedRows
 
     @property
     def windows(self) -> tuple[RowWindow, ...]:

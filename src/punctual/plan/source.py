@@ -41,3 +41,14 @@ class KafkaSource:
 
 
 Source = FileSource | RateSource | FeedSource | KafkaSource
+
+
+def told_apart_by(source: Source) -> tuple[str, ...]:
+    """What rows are told apart by while they are read: their line, their number, or the file and their number in it.
+
+    >>> told_apart_by(FileSource("/in", "CSV")), told_apart_by(FileSource("/in", "PARQUET"))
+    (('line',), ('path', 'row'))
+    """
+    if isinstance(source, RateSource):
+        return ("value",)
+    return ("path", "row") if isinstance(source, FileSource) and source.format == "PARQUET" else ("line",)

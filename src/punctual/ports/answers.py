@@ -54,6 +54,9 @@ FIELDS: tuple[tuple[str, pa.DataType], ...] = (
 
 GROUPS = "_groups"
 """For each row of an answer the keys of its group, which need not be selected, where the next answer needs them."""
+SAMPLE = "sample"
+"""A field of sampled answers, JSON text: of each input what sample of it was drawn."""
+JSON_TEXTS = ("error", SAMPLE)
 INSTANTS = ("at", "from", "released", "deadline", "answered")
 _NAMES = [name for name, _type in FIELDS]
 _ROWS = _NAMES.index("rows")

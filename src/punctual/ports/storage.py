@@ -30,7 +30,7 @@ from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from punctual.errors import StateError
+from punctual.errors import StateError, disk_full
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -254,12 +254,7 @@ def tells_disk_full(method: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            raise StateError(
-                "state.disk-full",
-                f'no space is left for file "{error.filename}"' if error.filename else "no space is left on the disk",
-                detail="what was being written is not part of the state; all that was committed before is whole",
-                hint="free some space (or raise the quota) and start the same command again: it resumes",
-            ) from error
+            raise disk_full(error.filename) from error
 
     return told
 

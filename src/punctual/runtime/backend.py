@@ -6,7 +6,7 @@ The engine knows this protocol alone, so the same engine runs on Spark and, in t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -14,18 +14,23 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.errors import PunctualError
 from punctual.kernel.panes.spec import UnitSpec
+from punctual.kernel.sample.draw import DrawReport
+from punctual.kernel.sample.marks import SHARES
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import Expression
+from punctual.plan.operators import OperatorNode, OperatorRows
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.plan.row_query import RowStatement
+from punctual.plan.row_query import RowSampling, RowStatement
 from punctual.plan.rows import GroupedRows
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
+from punctual.runtime.core_time import CoreTime
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
-from punctual.runtime.operators.window_rows import WindowOrder
+from punctual.runtime.operators.window_rows import CountRows, WindowOrder
+from punctual.runtime.row_queries.lifted_rows import RowAggregates
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,8 @@ class QueryTypes:
     """The types that Spark gives to everything that a request names.
 
     ``arguments`` are those of the aggregates (None for ``count(*)``); ``names`` are those of a row query's columns,
-    which only Spark can say, and ``windows`` its windows.
+    which only Spark can say, ``windows`` its windows, and ``stands`` says whether its plan is made once and run again.
+    ``sampling`` says of one with QUALITY how its windows may be samples.
     """
 
     keys: tuple[pa.DataType, ...]
@@ -76,6 +82,8 @@ class QueryTypes:
     having: pa.DataType | None = None
     names: tuple[str, ...] = ()
     windows: tuple[WindowTypes, ...] = ()
+    stands: bool | None = None
+    sampling: RowSampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,8 @@ class SliceWork:
     horizon: Micros
     tops: bool
     """Whether the job says the greatest event time of each part: where parts arrived at different times."""
+    share: int = SHARES
+    """How much of the rows is read, in ten-thousandths; what Spark's own readers read is never shed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +138,45 @@ class Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowWork:
-    """A row query at one instant: the rows of each of its windows, in their order.
+    """What is answered from rows at one instant: the rows of each of its windows, in their order.
 
-    ``max_rows`` is how many rows an answer may have.
+    ``max_rows`` is how many rows an answer may have, ``max_join_rows`` how many an operator of its plan may make.
+    ``left_us`` is how long it is expected to take once its scans know their rows: whatever they hand on, and for what
+    they hand on if that may be less than all.
     """
 
     query: str
-    statement: RowStatement
+    statement: RowStatement | RowAggregates
     types: QueryTypes
     at: Micros
     windows: tuple[WindowOrder, ...]
     max_rows: int
+    max_join_rows: int = 2**62
+    left_us: tuple[float, float] = (0.0, 0.0)
+
+
+class OverdueError(Exception):
+    """A job was ended because it took longer than it may."""
+
+
+Draws = dict[int, DrawReport]
+"""What became of draws, by the number of the window."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowAnswers:
+    """Answers of row queries, and what their jobs did.
+
+    ``executions`` has the operators of each query with the rows that they gave out, where somebody looked; ``planned``
+    says whether its plan was made for this, ``jobs`` is how many jobs there were. ``draws`` has of each query what
+    became of the draws of its windows.
+    """
+
+    tables: list[pa.Table]
+    executions: list[OperatorRows | None]
+    planned: list[bool]
+    jobs: int = 1
+    draws: list[Draws] = field(default_factory=list)
 
 
 class Backend(Protocol):
@@ -153,20 +191,41 @@ class Backend(Protocol):
         """The types that are asked for, and every error that only the data plane can find. Reads no data."""
         ...
 
+    @property
+    def core_time(self) -> CoreTime:
+        """What calls of ``tick``, ``run_tasks``, ``rows`` and ``evaluate`` used, by the thread that made them."""
+        ...
+
+    @property
+    def cores(self) -> int:
+        """How many cores it may use."""
+        ...
+
     def tick(self, tick: Tick) -> pa.Table:
         """Run the one job of a batch; rows as ``store.products.OUTPUT``."""
         ...
 
-    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
+    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
         """Run one job of an operator whose work is all in it; rows as ``store.products.OUTPUT``."""
         ...
 
-    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
-        """Answer row queries by one job: the rows of each, with as many columns as the query has, in their order.
+    def rows(
+        self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], until: Micros | None = None
+    ) -> RowAnswers:
+        """Answer from rows by one job: the rows of each, with as many columns as the query has, in their order.
 
-        ``tables`` are the static tables by lower-case name. Raises ``TooManyRowsError`` (``operators/answer_rows.py``)
-        where an answer has more than it may.
+        What is asked of aggregates is as ``operators/shards.py`` gives it, without columns where there is no group.
+        ``tables`` are the static tables by lower-case name; ``until`` is an instant of the machine's monotonic clock.
+        Raises ``TooManyRowsError`` (``operators/answer_rows.py``) where an answer has more than it may,
+        ``RunawayError`` (``row_queries/plan_graph.py``) where a join does, and ``OverdueError`` where the job was
+        ended because it was still under way then.
         """
+        ...
+
+    def row_operators(
+        self, statement: RowStatement, types: QueryTypes, tables: Mapping[str, pa.Table]
+    ) -> OperatorNode | None:
+        """How a row query would be answered, which nobody runs; None where that cannot be said."""
         ...
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:

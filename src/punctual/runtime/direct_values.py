@@ -1,7 +1,8 @@
 """Which row expressions need no Spark, and what they are then: the other side of ``operators/values.py``.
 
 An expression is read as it is written (an expression of a resumed program is nothing else): a column; a cast of one, or
-of NULL; a struct of such values; a conjunction of columns. Whatever does not read like one of these is Spark's.
+of NULL; a power of one; a struct of such values; a conjunction of columns. Whatever does not read like one of these is
+Spark's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from punctual.plan.expression import Expression, Term
-from punctual.runtime.operators.values import Converted, Every, Nothing, Plain, Together, Value
+from punctual.runtime.operators.values import Converted, Every, Nothing, Plain, Power, Together, Value
 from punctual.scan.block import arrow_type
 
 _CONJUNCTION = {"(", ")", ") AND ("}
@@ -37,7 +38,9 @@ def direct_value(expression: Expression, types: Types) -> Value | None:
         return Plain(expression.column) if expression.column in types else None
     reading = _Reading(expression, types)
     value = reading.value()
-    return value if value is not None and reading.ended else _conjunction(expression, types)
+    if value is not None and reading.ended:
+        return value
+    return _Reading(expression, types).power() or _conjunction(expression, types)
 
 
 def _conjunction(mask: Expression, types: Types) -> Value | None:
@@ -58,6 +61,7 @@ class _Reading:
 
     _COLUMN = re.compile("\0(\\d+)\0")
     _CAST = re.compile("CAST\\(\\((NULL|\0\\d+\0)\\) AS ([A-Z]+(?:\\(\\d+,\\d+\\))?)\\)")
+    _TIMES = re.compile(r" \* ")
     _STRUCT = re.compile("named_struct\\(")
     _FIELD = re.compile("'([a-z0-9]+)', ")
 
@@ -81,6 +85,28 @@ class _Reading:
         if found := self._next(self._CAST):
             return self._cast(found[1], found[2])
         return self._struct() if self._next(self._STRUCT) else None
+
+    def power(self) -> Value | None:
+        """The whole of it, if it is a number as DOUBLE that is multiplied with itself.
+
+        >>> from punctual.plan.expression import cast, column_of, compose
+        >>> value = cast(column_of("n"), "DOUBLE")
+        >>> direct_value(compose(value, " * ", value), {"n": "BIGINT"})
+        Power(column='n', times=2)
+        """
+        first = self._next(self._CAST)
+        if first is None or first[1] == "NULL" or first[2] != "DOUBLE":
+            return None
+        name = self._column(first[1])
+        if name is None or self._types[name] not in (*_WHOLE, "FLOAT", "DOUBLE"):
+            return None
+        times = 1
+        while self._next(self._TIMES):
+            again = self._next(self._CAST)
+            if again is None or again[1] == "NULL" or (self._column(again[1]), again[2]) != (name, "DOUBLE"):
+                return None
+            times += 1
+        return Power(name, times) if self.ended else None
 
     def _struct(self) -> Value | None:
         fields: list[tuple[str, Value]] = []

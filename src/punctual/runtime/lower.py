@@ -17,7 +17,19 @@ from dataclasses import dataclass, field, replace
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.spec import Band, SynopsisSpec, UnitSpec
 from punctual.kernel.synopses.distinct import precision_for
-from punctual.own_names import ORIGIN, RAW, REASON, ROW, TIME, WHY, joined_column, joined_flag
+from punctual.own_names import (
+    BATCH_MARK,
+    IDENTITY,
+    ORIGIN,
+    RAW,
+    REASON,
+    ROW,
+    SAMPLE_MARK,
+    TIME,
+    WHY,
+    joined_column,
+    joined_flag,
+)
 from punctual.plan.expression import Expression, cast, column_of, conjunction
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SYNOPSES
@@ -28,8 +40,10 @@ from punctual.plan.sql_text import quoted
 from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.read_plan import row_text
 from punctual.runtime.direct_values import Types, direct_value
+from punctual.runtime.operators.row_files import Retain
 from punctual.runtime.operators.values import Value
 from punctual.runtime.ways import row_types, times_declared, why_catalyst
+from punctual.scan.marks import MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +62,13 @@ class Branch:
     """Whether rows stay apart, so that the tables of one unit may not drop the rows of another."""
     united: bool = False
     """Whether some unit reads other streams too, so that rows need what they mean under common names."""
-    retain: tuple[tuple[str, str], ...] | None = None
-    """Where accepted rows are retained: which projected column is kept under which name, beside the event time."""
+    retain: Retain | None = None
+    """Where accepted rows are retained: what of them."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether some unit reads what a row stands for."""
+        return any(not names.isdisjoint(MARKS) for names in (one.names for _name, one in self.projections))
 
 
 @dataclass(slots=True)
@@ -134,13 +153,20 @@ def _branch(
 
 
 def _retaining(stream: Stream, retained: Sequence[str], tables: Mapping[str, Table]) -> Branch:
-    """A branch that keeps rows as they are. Their event time is kept anyway, so it is none of its columns."""
-    names = [name for name in retained if name != stream.event_time]
-    retain = tuple((f"r{number}", name) for number, name in enumerate(names))
-    projections = tuple((projected, column_of(name)) for projected, name in retain)
+    """A branch that keeps rows as they are. Their event time is kept anyway, so it is none of its columns.
+
+    What rows are told apart by when samples are drawn is a hash of all that was given of them.
+    """
+    kept = [name for name in retained if name not in (stream.event_time, IDENTITY)]
+    given = [column.name for column in stream.columns if column.derived is None] if IDENTITY in retained else []
+    names = list(dict.fromkeys([*kept, *(name for name in given if name != stream.event_time)]))
+    places = {name: f"r{number}" for number, name in enumerate(names)}
+    projections = tuple((projected, column_of(name)) for name, projected in places.items())
     derived = {column.name for column in stream.columns if column.derived is not None}
     by_spark = not times_declared(stream) or not derived.isdisjoint(names)
     direct = None if by_spark else _without_spark(projections, row_types(stream, (), tables))
+    hashed = tuple(TIME if name == stream.event_time else places[name] for name in given)
+    retain = Retain(tuple((places[name], name) for name in kept), hashed)
     return Branch(stream, (), projections, (), False, direct, retain=retain)
 
 
@@ -160,13 +186,28 @@ def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
         others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
         ties = tuple(columns.name(column_of(name)) for name in others)
     return UnitSpec(
-        keys=tuple(columns.name(key) for key in unit.keys),
+        keys=tuple(columns.name(key) for key in (*unit.keys, *_marks(unit))),
         mask=columns.name(conjunction(mask)) if mask else None,
         bands=tuple(Band(columns.name(band.column), band.kind, band.cuts) for band in unit.bands),
         progressions=progressions_for(unit.windows),
         synopses=tuple(_synopsis(synopsis, columns) for synopsis in unit.synopses),
         ties=ties,
     )
+
+
+def _marks(unit: Unit) -> list[Expression]:
+    """What a row stands for, and what those of windows stand for whose samples are drawn apart, where they are keys."""
+    if not unit.sampled:
+        return []
+    others = (joined_column(alias, SAMPLE_MARK) for alias in unit.drawn_apart)
+    return [column_of(SAMPLE_MARK if unit.parted else BATCH_MARK), *map(column_of, others)]
+
+
+def unit_columns(streams: Sequence[Stream], unit: Unit) -> tuple[UnitSpec, tuple[tuple[str, Expression], ...]]:
+    """A unit's specification, and the columns that it names with what they are of a row of the streams."""
+    columns = _Columns()
+    spec = _spec(streams, unit, columns)
+    return spec, columns.projections()
 
 
 def _synopsis(synopsis: UnitSynopsis, columns: _Columns) -> SynopsisSpec:

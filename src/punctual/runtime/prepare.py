@@ -1,4 +1,4 @@
-"""Make the class archive of this machine once (``python -m punctual.runtime.prepare``); see ``runtime/archive.py``.
+"""Make the class archive of this machine once (``python -m punctual.runtime.prepare``); see ``runtime/jvm/archive.py``.
 
 A session starts, does a little of everything that a tick does, so that its classes are loaded, and writes them down
 when it ends. The file is written beside its place, put on disk and renamed, so a start at the same time, or after a
@@ -22,8 +22,8 @@ from punctual.own_names import REASON
 from punctual.ports.feeds.file_reader import FORMATS, FileReader
 from punctual.ports.feeds.listing import list_files
 from punctual.runtime import session
-from punctual.runtime.archive import archive_stem, find_archive, sized
-from punctual.runtime.java import find_java
+from punctual.runtime.jvm.archive import archive_stem, find_archive, sized
+from punctual.runtime.jvm.java import find_java
 
 PATIENCE_S = 300.0
 """How long the JVM may take to write the archive when it ends."""

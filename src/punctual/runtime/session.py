@@ -36,8 +36,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from punctual.errors import EnvironmentFault
-from punctual.runtime.archive import archive_options
-from punctual.runtime.java import Java, find_java
+from punctual.runtime.jvm.archive import archive_options
+from punctual.runtime.jvm.java import Java, find_java
 
 MIB = 2**20
 SPLIT_BYTES = 16 * MIB
@@ -75,6 +75,8 @@ CONTEXT_OPTIONS: dict[str, str] = {
     "spark.sql.streaming.ui.retainedProgressUpdates": "5",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.locality.wait": "0s",
+    # Tasks say with every heartbeat how many rows they have made, by which runaway joins are found.
+    "spark.executor.heartbeatInterval": "2s",
     # Twenty-four joins of windows are over a hundred generated classes; with the usual 100 entries all of them would be
     # compiled again with every run.
     "spark.sql.codegen.cache.maxEntries": "4000",

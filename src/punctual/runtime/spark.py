@@ -12,21 +12,35 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from punctual.clock import Micros
 from punctual.plan.expression import cast
+from punctual.plan.operators import OperatorNode
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowStatement
 from punctual.plan.sql_text import quoted
 from punctual.ports.feeds.static_tables import TableFiles
 from punctual.runtime import session
 from punctual.runtime.analysis import typecheck
-from punctual.runtime.backend import Question, RowTypeRequest, RowWork, Tick, TypeReport, TypeRequest
+from punctual.runtime.backend import (
+    QueryTypes,
+    Question,
+    RowAnswers,
+    RowTypeRequest,
+    RowWork,
+    Tick,
+    TypeReport,
+    TypeRequest,
+)
+from punctual.runtime.core_time import CoreTime, JvmClock
 from punctual.runtime.evaluate import evaluate
+from punctual.runtime.jvm.starting import Starting
 from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
+from punctual.runtime.operators.window_rows import CountRows
 from punctual.runtime.plain_types import plain_types
 from punctual.runtime.row_queries.row_analysis import typecheck_rows
 from punctual.runtime.row_queries.row_plans import RowPlans
-from punctual.runtime.starting import Starting
 from punctual.runtime.tick import Jobs, bare_job
 
 
@@ -46,6 +60,8 @@ class SparkBackend:
         self._tag = f"punctual-{uuid.uuid4().hex}"
         self._tagged = threading.local()
         self._slots = 0
+        self._jvm: int | None = None
+        self._core_time = CoreTime(JvmClock(lambda: self._jvm))
         if at_once:
             self._session.begin()
             if session.is_running():
@@ -64,6 +80,14 @@ class SparkBackend:
             there = context.defaultParallelism
             self._slots = min(there, session.cores()) if context.master.startswith("local[") else there
         return self._slots
+
+    @property
+    def cores(self) -> int:
+        return session.cores()
+
+    @property
+    def core_time(self) -> CoreTime:
+        return self._core_time
 
     def typecheck(
         self,
@@ -97,22 +121,36 @@ class SparkBackend:
         self._tag_thread()
         if self._jobs is None:
             self._jobs = Jobs(self.spark, self.slots)
-        return self._jobs.run(tick)
+        with self._core_time.call():
+            found = self._jobs.run(tick)
+        self._core_time.add(self._jobs.stages.take())
+        return self._core_time.reported(found)
 
-    def run_tasks(self, operator: AnswerShards | MergeRows) -> pa.Table:
+    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
         self._tag_thread()
         tasks = min(operator.most_tasks, self.slots)
-        return bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
+        with self._core_time.call():
+            found = bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
+        return self._core_time.reported(found)
 
-    def rows(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+    def rows(
+        self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], until: Micros | None = None
+    ) -> RowAnswers:
         self._tag_thread()
         if self._row_plans is None:
-            self._row_plans = RowPlans(self.spark, self.slots)
-        return self._row_plans.run(work, tables)
+            self._row_plans = RowPlans(self.spark, self.slots, self._core_time)
+        with self._core_time.call():
+            return self._row_plans.run(work, tables, until)
+
+    def row_operators(
+        self, statement: RowStatement, types: QueryTypes, tables: Mapping[str, pa.Table]
+    ) -> OperatorNode | None:
+        return RowPlans(self.spark, 1).operators(statement, types, tables)  # another thread has its own
 
     def evaluate(self, questions: Sequence[Question]) -> list[list[pa.Array]]:
         self._tag_thread()
-        return evaluate(self.spark, questions)
+        with self._core_time.call():
+            return evaluate(self.spark, questions)
 
     def table(self, table: Table) -> pa.Table:
         declared = [(column.name, column.type) for column in table.columns if column.derived is None]
@@ -152,6 +190,7 @@ class SparkBackend:
     def _tag_thread(self) -> None:
         """Jobs of this thread are ours, from now on: closing ends them. The engine's threads run nothing else."""
         if not getattr(self._tagged, "done", False):
+            self._jvm = session.jvm_pid(self.spark)
             self.spark.sparkContext.addJobTag(self._tag)
             self.spark.sparkContext.setInterruptOnCancel(True)
             self._tagged.done = True

@@ -18,20 +18,23 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.kernel.sample.draw import ITSELF
 from punctual.own_names import ORIGIN, RAW, REASON, joined_column, joined_flag, own
 from punctual.plan.rows import Join
 from punctual.plan.sql_text import quoted
 from punctual.runtime.backend import SliceWork, Tick
+from punctual.runtime.core_time import StageTime
 from punctual.runtime.direct_plan import direct_stream
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.direct import ScanAndReduce
 from punctual.runtime.operators.enrich import Lookup
-from punctual.runtime.operators.in_worker import AsJob, ByRows, ByTask, packed
+from punctual.runtime.operators.in_worker import AsJob, ByRows, ByTask, Timed, packed
 from punctual.runtime.operators.order import PROPERTY, written
 from punctual.runtime.operators.projected import ReduceProjected
 from punctual.runtime.operators.reduction import Reduce
 from punctual.runtime.operators.scan_rows import LIMITS, ScanRows
 from punctual.runtime.work_orders import work_order
+from punctual.scan.marks import MARKS
 from punctual.scan.open_part import Reading
 from punctual.scan.parts import Weighed
 from punctual.store.products import OUTPUT_DDL, from_ipc, to_ipc
@@ -75,6 +78,8 @@ class Jobs:
         self._jobs: dict[object, _Job] = {}
         self._views = TableViews()
         self._carried: dict[str, tuple[pa.Table, str, Any]] = {}
+        self.stages = StageTime(spark.sparkContext.accumulator(0))
+        """What scans used whose rows Spark projects."""
 
     def run(self, tick: Tick) -> pa.Table:
         """Run the job of a tick; the result's size follows the number of cells, not of rows."""
@@ -115,7 +120,7 @@ class Jobs:
         if not frames:
             return _Job(bare_job(spark, AsJob(operator), tasks), None)
         if streams:
-            frames.append(self._numbers(tasks).mapInArrow(ByTask(operator), OUTPUT_DDL))
+            frames.append(self._numbers(tasks).mapInArrow(Timed(ByTask(operator)), OUTPUT_DDL))
         union = reduce(DataFrame.unionAll, frames)
         whole = union.coalesce(self._slots) if len(frames) > 1 else union
         return _Job(whole.toArrow, None)
@@ -128,16 +133,19 @@ class Jobs:
     ) -> list[DataFrame]:
         """One frame per branch: the rows of the stream, projected by Spark, reduced."""
         work, spark = read.work, self._spark
+        marked = any(branch.marked for branch in branches)
         if read.reading is None:
             rows = work.feed.read(spark, work.slice)
             given = next(column for column in branches[0].stream.columns if column.derived is None)
             bounds = (work.earliest, work.horizon, work.complete_through)
             limits = [limit_sql(bound, given.name) for bound in bounds] + [str(work.tops).lower()]
-            rows = rows.selectExpr("*", *(f"{limit} AS {quoted(name)}" for name, limit in zip(LIMITS, limits)))
+            added = [*zip(LIMITS, limits), *((name, f"{ITSELF}L") for name in MARKS if marked)]
+            rows = rows.selectExpr("*", *(f"{value} AS {quoted(name)}" for name, value in added))
             tasks = max(1, min(self._slots, -(-work.slice.size // UNCUT_BYTES)))
         else:
-            scan = ScanRows(work.stream, read.reading)
-            rows = self._numbers(tasks).mapInArrow(ByTask(packed(scan)), _ddl(read.reading))
+            scan = ScanRows(work.stream, read.reading, marked)
+            stage = Timed(ByTask(packed(scan)), self.stages.told)
+            rows = self._numbers(tasks).mapInArrow(stage, _ddl(read.reading, marked))
         view = own(f"slice {number}")
         rows.createOrReplaceTempView(quoted(view))
         frames = []
@@ -146,8 +154,8 @@ class Jobs:
             text = branch_sql(branch, view, tables, Limits(*map(quoted, LIMITS)))
             late = work.late if branch.counted else None
             reduction = Reduce(work.stream, branch.units, late, tick.shards, branch.counted, branch.retain)
-            operator = ReduceProjected(reduction)
-            frames.append(spark.sql(text).coalesce(tasks).mapInArrow(ByRows(packed(operator)), OUTPUT_DDL))
+            stage = Timed(ByRows(packed(ReduceProjected(reduction))))
+            frames.append(spark.sql(text).coalesce(tasks).mapInArrow(stage, OUTPUT_DDL))
         return frames
 
     def _lookup(self, tick: Tick, join: Join, outer: bool) -> Lookup:
@@ -172,10 +180,11 @@ def _flat(nested: object) -> list[object]:
     return [one for inner in nested for one in _flat(inner)] if type(nested) is tuple and nested else [nested]
 
 
-def _ddl(reading: Reading) -> str:
+def _ddl(reading: Reading, marked: bool) -> str:
     declared = [f"{quoted(name)} {kind}" for name, kind in reading.columns]
     ours = [f"{quoted(name)} STRING" for name in (REASON, RAW, ORIGIN)]
-    return ", ".join([*declared, *ours, *(f"{quoted(name)} {kind}" for name, kind in LIMITS.items())])
+    added = LIMITS | (dict.fromkeys(MARKS, "BIGINT") if marked else {})
+    return ", ".join([*declared, *ours, *(f"{quoted(name)} {kind}" for name, kind in added.items())])
 
 
 def limit_sql(value: int, column: str) -> str:

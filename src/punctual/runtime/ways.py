@@ -18,6 +18,7 @@ from punctual.plan.shared import Unit
 from punctual.plan.source import FeedSource, FileSource
 from punctual.plan.united import common_columns
 from punctual.runtime.direct_values import direct_value
+from punctual.scan.marks import MARKS
 from punctual.scan.supported import why_spark_reads
 
 EQUAL_ALIKE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "STRING", "BINARY", "BOOLEAN", "DATE", "TIMESTAMP", "DECIMAL")
@@ -93,6 +94,7 @@ def _join_reasons(join: Join, stream: Stream, table: Table) -> Iterator[str]:
 def row_types(stream: Stream, joins: Iterable[Join], tables: Mapping[str, Table]) -> dict[str, str]:
     """The declared types of the columns of an enriched row that need no Spark."""
     types = {column.name: column.type for column in stream.columns if column.derived is None}
+    types |= dict.fromkeys(MARKS, "BIGINT")
     for join in joins:
         types |= {joined_column(join.alias, column.name): column.type for column in tables[join.table.lower()].columns}
         types[joined_flag(join.alias)] = "BOOLEAN"

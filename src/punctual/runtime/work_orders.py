@@ -29,7 +29,8 @@ def work_order(works: Sequence[SliceWork], parts: Mapping[str, Weighed], incomin
         tasks[task].setdefault(stream, []).append(part)
         loads[task] += size
     streams = {
-        work.stream: StreamOrder(work.earliest, work.horizon, work.complete_through, work.tops) for work in works
+        work.stream: StreamOrder(work.earliest, work.horizon, work.complete_through, work.tops, work.share)
+        for work in works
     }
     dealt = tuple({stream: tuple(several) for stream, several in task.items()} for task in tasks)
     return Order(incoming, streams, dealt)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from punctual.scan.block import Faults
+from punctual.scan.block import Faults, Sifted
 
 
 class ArrowBlock:
@@ -19,11 +19,20 @@ class ArrowBlock:
         A declared column by its name, as its declared type.
     faults : Faults, optional
         Rows that do not fit.
+    sifted : Sifted, optional
+        What was shed before it.
     """
 
-    def __init__(self, rows: int, read: Callable[[str], pa.Array], faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        rows: int,
+        read: Callable[[str], pa.Array],
+        faults: Faults | None = None,
+        sifted: Sifted | None = None,
+    ) -> None:
         self.rows = rows
         self.faults = faults
+        self.sifted = sifted
         self._read = read
         self._made: dict[str, pa.Array] = {}
 

@@ -30,6 +30,17 @@ class Faults:
     texts: pa.Array
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sifted:
+    """What a share left of the rows that were there: the places of those that are read, and how many are not.
+
+    A place is in [0, 1), below the share (:mod:`punctual.kernel.sample`).
+    """
+
+    places: NDArray[np.float64]
+    shed: int
+
+
 class Block(Protocol):
     """Rows that were read together."""
 
@@ -41,6 +52,11 @@ class Block(Protocol):
     @property
     def faults(self) -> Faults | None:
         """Those that do not fit; None where all do."""
+        ...
+
+    @property
+    def sifted(self) -> Sifted | None:
+        """What was shed before it; None where every row is read."""
         ...
 
     def column(self, name: str) -> pa.Array:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from punctual.scan.arrow_block import ArrowBlock
 from punctual.scan.block import Block
 from punctual.scan.parts import RatePart
+from punctual.scan.sieve import Sieve
 
 BLOCK_ROWS = 250_000
 _MOST = 2**63
 
 
-def read_rate(part: RatePart) -> Iterator[Block]:
+def read_rate(part: RatePart, sieve: Sieve | None = None) -> Iterator[Block]:
     """The rows of a part, in order: columns ``ts`` TIMESTAMP and ``value`` BIGINT.
 
     >>> [block] = read_rate(RatePart(1, 4, 10, 3, 1_000_000))
@@ -25,7 +26,8 @@ def read_rate(part: RatePart) -> Iterator[Block]:
     """
     for start in range(part.start, part.end, BLOCK_ROWS):
         columns = _columns(part, start, min(part.end, start + BLOCK_ROWS))
-        yield ArrowBlock(len(columns["value"]), columns.__getitem__)
+        block = ArrowBlock(len(columns["value"]), columns.__getitem__)
+        yield block if sieve is None else sieve.numbered(block, start)
 
 
 def _columns(part: RatePart, start: int, end: int) -> dict[str, pa.Array]:

@@ -13,6 +13,7 @@ from punctual.scan.generated import read_rate
 from punctual.scan.json.lines import read_json
 from punctual.scan.parquet.groups import read_parquet
 from punctual.scan.parts import CsvPart, JsonPart, ParquetPart, Part, RatePart
+from punctual.scan.sieve import Sieve
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -22,18 +23,23 @@ class Reading(msgspec.Struct, frozen=True):
     csv: CsvSettings | None = None
 
 
-def open_part(part: Part, reading: Reading, wanted: frozenset[str]) -> Iterator[Block]:
-    """The rows of a part, some at a time; ``wanted`` are the columns that will be asked for of every block."""
+def open_part(
+    part: Part, reading: Reading, wanted: frozenset[str], sieve: Sieve | None = None
+) -> Iterator[Block]:
+    """The rows of a part, some at a time; ``wanted`` are the columns that will be asked for of every block.
+
+    With a ``sieve`` only rows that it keeps are read; blocks say how many were shed.
+    """
     match part:
         case JsonPart(path, start, end):
-            return read_json(path, start, end, reading.columns)
+            return read_json(path, start, end, reading.columns, sieve=sieve)
         case CsvPart(path, start, end, width, places):
             assert reading.csv is not None
-            return read_csv(path, start, end, width, places, reading.columns, reading.csv)
+            return read_csv(path, start, end, width, places, reading.columns, reading.csv, sieve=sieve)
         case ParquetPart():
-            return read_parquet(part, reading.columns, wanted)
+            return read_parquet(part, reading.columns, wanted, sieve)
         case RatePart():
-            return read_rate(part)
+            return read_rate(part, sieve)
 
 
 def origin_of(part: Part) -> str:

@@ -3,8 +3,8 @@
 Model
 -----
 A *cohort* are the queries of a program that agree on all that the scheduler decides by: timetable, streams, since when
-they stand, deadline, class, how many answers an instant has. Their windows may differ. So a thousand queries over ten
-slides are ten things to remember, and what a batch costs here follows the timetables and not the queries.
+they stand, deadline, quality, class, how many answers an instant has. Their windows may differ. So a thousand queries
+over ten slides are ten things to remember, and what a batch costs here follows the timetables and not the queries.
 
 A cohort may lose members (one is dropped, one was answered before a crash); the others stay together.
 """
@@ -104,5 +104,5 @@ def _agreed(one: Contract) -> Hashable:
     """What queries of one cohort agree on. Timetables that are always the same are the same object."""
     return (
         id(one.table), one.streams, one.after, one.deadline_us, one.allowed_us, one.fixed, one.sharing_class,
-        one.in_order, one.knob is None, one.answers,
+        one.in_order, one.knob is None, one.curve, one.sheds, one.answers,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from punctual.clock import Micros
+from punctual.estimate.quality_curve import QualityCurve
 from punctual.schedule.due import BEGINNING, Timetable
 
 
@@ -36,6 +37,8 @@ class Contract:
     meaning : what decides its answers; another query of the same name has another one
     in_order : whether an answer depends on the one before
     knob : what gives way; None: nothing does
+    curve : how its answers suffer from less input; None: it is never answered from a sample
+    sheds : whether less input saves work; what is answered from panes costs the same
     answers : how many answers each instant has
     """
 
@@ -53,6 +56,8 @@ class Contract:
     meaning: str = ""
     in_order: bool = False
     knob: Knob | None = None
+    curve: QualityCurve | None = None
+    sheds: bool = False
     answers: int = 1
 
     @property

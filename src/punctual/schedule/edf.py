@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.errors import InternalError
+from punctual.schedule.due import FOREVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,13 @@ class PendingColumns:
 
 
 def next_pass(
-    pending: Sequence[Pending] | PendingColumns, now: Micros, fixed_us: float, *, late_pending: bool = True
+    pending: Sequence[Pending] | PendingColumns,
+    now: Micros,
+    fixed_us: float,
+    *,
+    late_pending: bool = True,
+    until: Micros | None = None,
+    leeway: float = 0.0,
 ) -> tuple[int, ...]:
     """What to run next, together.
 
@@ -111,6 +118,10 @@ def next_pass(
         What a pass costs besides the work in it.
     late_pending
         Whether a head that is late takes others along; without it such a head runs alone.
+    until
+        Something will be released that has to begin then: nobody joins who would make the pass end later.
+    leeway
+        Who could wait leaves so large a part of the head's time, since a pass may take longer than was predicted.
 
     Returns
     -------
@@ -135,14 +146,20 @@ def next_pass(
     work = columns.work_us[order]
     if not (np.isfinite(work).all() and work.min() >= 0.0):
         raise InternalError("an execution's predicted work is negative or not a number")
-    # Lengths from now instead of instants: they are small enough to be exact as floats.
-    slack = columns.deadline[order] - now
+    slack = columns.deadline[order] - now  # lengths are small enough to be exact as floats
     if fixed_us + work[0] > slack[0]:
         chosen = order[_late_pass(slack, work, columns.bounded[order], fixed_us)] if late_pending else order[:1]
     else:
-        ends = fixed_us + np.cumsum(work)
-        chosen = order[: np.searchsorted(ends, slack[0], side="right")]
+        end = FOREVER if until is None else until - now
+        chosen = order[: _that_join(slack, fixed_us + np.cumsum(work), end, leeway)]
     return tuple(chosen.tolist())
+
+
+def _that_join(slack: NDArray[np.int64], ends: NDArray[np.float64], until: Micros, leeway: float) -> int:
+    """How many executions, in the order of deadlines, run with a head that is on time, and the head."""
+    limits = np.where(slack > slack[0], (1.0 - leeway) * slack[0], slack[0])
+    over = np.flatnonzero(ends[1:] > np.minimum(limits, (1.0 - leeway) * until)[1:])
+    return 1 + int(over[0]) if over.size else ends.size
 
 
 def _late_pass(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from punctual.clock import Micros
+from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.spent import ReadingParts
 from punctual.estimate.window_work import Rates
 from punctual.schedule.arrivals import Arrivals
 from punctual.schedule.cohorts import Contracts
@@ -65,11 +67,16 @@ class NothingRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchRead:
-    """The job of a batch is done: ``least`` and ``greatest`` are its accepted event times."""
+    """The job of a batch is done: ``least`` and ``greatest`` are its accepted event times.
+
+    ``used_us`` is the core time that it used, ``parts`` what for.
+    """
 
     at: Moment
     least: Micros | None
     greatest: Micros | None
+    used_us: float = 0.0
+    parts: ReadingParts = field(default_factory=ReadingParts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +102,8 @@ class BatchApplied:
     late: Mapping[str, LateCounts]
     crowded: bool = False
     """Whether they hold more than they should, and may put it into the store's shards."""
+    executions: Mapping[str, ExecutionCost] | None = None
+    """What an execution of queries that read rows is expected to cost now; None where that is as before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +119,21 @@ class ClassCost:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassAnswered:
-    """The answers of the pass are in the log. ``failed`` queries were stopped."""
+    """The answers of the pass are in the log. ``failed`` queries were stopped.
+
+    Of all the time that it took, ``rows_us`` was for what is answered from rows, which used ``rows_core_us`` of core
+    time; ``executions`` as of a batch. ``rows_part`` is the part of what was expected of that which was done: scans use
+    less where time is short.
+    """
 
     at: Moment
     took_us: float
     failed: frozenset[str] = frozenset()
     costs: Sequence[ClassCost] = ()
+    rows_us: float = 0.0
+    rows_core_us: float = 0.0
+    executions: Mapping[str, ExecutionCost] | None = None
+    rows_part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,9 +176,10 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read the next batch; at most so many files of a stream."""
+    """Read the next batch; at most so many files of a stream, and only a share of the rows of those in ``shares``."""
 
     limit: int | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +215,13 @@ class Journal:
     """Write decisions down, before anything follows from them; these are all that still matter."""
 
     decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Tell a person."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,6 +300,7 @@ Command: TypeAlias = (
     | Complete
     | Apply
     | Journal
+    | Say
     | Answer
     | StopQuery
     | Drop

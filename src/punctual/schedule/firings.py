@@ -41,7 +41,9 @@ class FiringGroup:
     """Open firings of one cohort that one batch released.
 
     ``released`` are wall-clock times, None in a replay at full speed; ``late`` counts the rows that came too late for
-    each window, a row for each query, None where none did; ``setting`` is that of the knob, where one was decided.
+    each window, a row for each query, None where none did; ``setting`` is that of the knob, or the share of the input
+    of a query that is sampled, where one was decided (None: everything), and ``level`` is the quality that it follows
+    from. In a pass ``budget_us`` is how long after its beginning the queries should be through, where that is known.
     """
 
     cohort: Cohort
@@ -51,6 +53,8 @@ class FiringGroup:
     late: NDArray[np.int64] | None = None
     number: int = 0
     setting: float | None = None
+    level: float | None = None
+    budget_us: Micros | None = None
 
     @property
     def size(self) -> int:

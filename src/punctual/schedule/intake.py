@@ -19,17 +19,21 @@ from punctual.schedule.events import (
     Read,
     WakeAt,
 )
+from punctual.schedule.qos.ingest_share import IngestShare
 from punctual.schedule.releases import due_instants, one_step, stop_runaways
-from punctual.schedule.state import Intake, Rules, State
+from punctual.schedule.state import Intake, State
 
 MAX_OPEN_BATCHES = 2
 """The next batch is read while the last one is answered, and no further ahead."""
+MAX_UNAPPLIED = 8
+"""The same where time counts: what is open by its deadline keeps nobody from reading what may be due before it."""
 MAX_PACED_FILES = 1 << 20
 
 
-def read_done(intake: Intake, event: NothingRead | BatchRead, rules: Rules) -> Intake:
+def read_done(state: State, event: NothingRead | BatchRead) -> Intake:
     """After a job: its batch is committed at once, or when its time has come in a replay by event time."""
-    intake = replace(intake, under_way=False)
+    rules = state.rules
+    intake = replace(state.intake, under_way=False, shedding=_shedding(state, event))
     if isinstance(event, NothingRead):
         return replace(intake, exhausted=True)
     pace = intake.pace
@@ -41,6 +45,17 @@ def read_done(intake: Intake, event: NothingRead | BatchRead, rules: Rules) -> I
     behind = due is not None and due <= event.at.steady
     files = min(2 * intake.files, MAX_PACED_FILES) if behind else 1
     return replace(intake, has_batch=True, waiting_for=due, pace=pace, files=files)
+
+
+def _shedding(state: State, event: NothingRead | BatchRead) -> IngestShare:
+    """How much of the rows is read next: in a replay, and where somebody said how much to keep, all of them."""
+    rules, intake = state.rules, state.intake
+    counts = rules.timed and rules.speed is None and rules.keep is None and rules.qos != "best-effort"
+    if isinstance(event, NothingRead) or intake.began is None or not counts:
+        return IngestShare()
+    # Holders that are this far behind have nothing left that could give way: answers from panes cost what they cost.
+    took = event.at.steady - intake.began
+    return intake.shedding.after(took, event.parts, rules.tick_us, stuck=_is_ahead(state))
 
 
 def next_input(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -56,7 +71,7 @@ def next_input(state: State, at: Moment) -> tuple[State, list[Command]]:
         return _look(state, at)
     if state.orders:
         return _ordered(state, at)
-    if state.stopping or state.open_batches >= MAX_OPEN_BATCHES:
+    if state.stopping or _is_ahead(state):
         return _look(state, at)
     match state.rules.mode:
         case "once":
@@ -65,6 +80,13 @@ def next_input(state: State, at: Moment) -> tuple[State, list[Command]]:
             return _live(state, at)
         case "stepped":
             return state, []
+
+
+def _is_ahead(state: State) -> bool:
+    """Whether enough was read for now."""
+    if state.rules.timed:
+        return len(state.unapplied) >= MAX_UNAPPLIED
+    return state.open_batches >= MAX_OPEN_BATCHES
 
 
 def _ordered(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -86,7 +108,8 @@ def _moves(reaches: Mapping[str, Reach], through: Mapping[str, Micros]) -> bool:
 def _read(state: State, at: Moment, limit: int | None) -> tuple[State, list[Command]]:
     started = at.steady if state.intake.started is None else state.intake.started
     intake = replace(state.intake, under_way=True, began=at.steady, started=started, looked=at.steady)
-    return replace(state, intake=intake), [Read(limit)]
+    share = intake.shedding.share
+    return replace(state, intake=intake), [Read(limit, dict.fromkeys(state.watermarks, share) if share < 1 else {})]
 
 
 def _to_the_end(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -156,7 +179,7 @@ def timer(state: State, at: Moment) -> list[Command]:
         return [WakeAt(intake.waiting_for)]
     if state.rules.mode != "live" or state.stopping:
         return []
-    busy = intake.under_way or state.open_batches >= MAX_OPEN_BATCHES
+    busy = intake.under_way or _is_ahead(state)
     last = intake.looked if busy else intake.began
     return [WakeAt((last if last is not None else at.steady) + state.rules.tick_us)]
 

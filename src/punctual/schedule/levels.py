@@ -1,4 +1,4 @@
-"""What gives way: the settings of knobs, decided before a pass and found again after a crash.
+"""What gives way: the settings of knobs and the shares of inputs, decided before a pass and found again after a crash.
 
 A decision belongs to a query's instants. Those of open firings are in the journal; a pass that is run again after a
 crash is answered as it was decided.
@@ -14,51 +14,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.estimate.pass_cost import PassCost
-from punctual.schedule.contract import Contract
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.passes import Pass
+from punctual.schedule.passes import Candidate, Pass
+from punctual.schedule.quality import pseudo_deadlines
 
 I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A query's instants from ``first`` through ``last``, released by a batch, are answered with this setting."""
+    """A query's instants from ``first`` through ``last``, released by a batch, are answered with this setting.
+
+    ``level`` is the quality that it follows from, where there is one; that of late ones is 0.
+    """
 
     batch: int
     query: str
     first: Micros
     last: Micros
     setting: float
+    level: float | None = None
 
 
-def decide(planned: Pass, now: Micros, cost: PassCost) -> tuple[Pass, tuple[Decision, ...]]:
-    """The pass as it is run: queries with a deadline and a knob give way where the deadline would be missed.
+def decided(planned: Pass, candidates: Sequence[Candidate]) -> tuple[Decision, ...]:
+    """What is new about the settings of a pass; ``candidates`` are those that its groups were made of."""
+    members = [
+        (group.batch, place, query, group)
+        for group, one in zip(planned.groups, candidates, strict=True)
+        if one.decided
+        for place, query in zip(group.cohort.places, group.cohort.queries)
+    ]
+    found = []
+    for batch, _place, query, group in sorted(members, key=lambda member: member[:2]):
+        instants, setting = group.due.instants, group.setting
+        assert setting is not None, "what was decided has a setting"
+        found.append(Decision(batch, query, int(instants[0]), int(instants[-1]), setting, group.level))
+    return tuple(found)
 
-    What is displayed in order follows from the answer before, so such answers are not cut apart.
+
+def with_budgets(planned: Pass, candidates: Sequence[Candidate], now: Micros, latency_us: float, pace: float) -> Pass:
+    """The pass with the time that each group answered from rows has: what is left is shared by what each needs.
+
+    Never less than nothing: who is late already has to use no more than it must.
     """
-    mine = [group for group in planned.groups if _may_shed(group)]
-    if not mine:
-        return planned, ()
-    deadline = min(_deadline(group) for group in mine)
-    expected = cost.fixed_us + cost.slope_us * planned.work
-    left = deadline - now
-    if expected <= left:
-        return planned, ()
-    share = max(0.0, left / expected)
-    chosen = {id(group) for group in mine}
-    strongest = max(_setting(contract, share) for group in mine for contract in group.cohort.contracts)
-    members = sorted(
-        ((group.batch, place, query, group) for group in mine for place, query in _members(group)),
-        key=lambda member: member[:2],
+    order = sorted(
+        (number for number, one in enumerate(candidates) if one.rows_us > 0.0),
+        key=lambda number: int(candidates[number].deadlines.min()),
     )
-    decisions = tuple(
-        Decision(batch, query, int(group.due.instants[0]), int(group.due.instants[-1]), strongest)
-        for batch, _place, query, group in members
-    )
-    groups = tuple(replace(g, setting=strongest) if id(g) in chosen else g for g in planned.groups)
-    return replace(planned, groups=groups), decisions
+    chosen = [candidates[number] for number in order]
+    demands = [pace * one.rows_us * one.deadlines.size for one in chosen]
+    begin = now + int(latency_us)
+    ends = pseudo_deadlines(demands, [int(one.deadlines.min()) for one in chosen], begin, 1.0)
+    budgets = {number: max(0, end - now) for number, end in zip(order, ends)}
+    groups = (replace(group, budget_us=budgets.get(number)) for number, group in enumerate(planned.groups))
+    return replace(planned, groups=tuple(groups))
+
+
+def forced(planned: Pass, keep: float) -> Pass:
+    """The pass with a share that somebody asked for (``SET keep``), and nothing below what a query finds acceptable.
+
+    It follows from the program, so nobody writes it down.
+    """
+
+    def share(group: FiringGroup) -> FiringGroup:
+        curve = group.cohort.one.curve
+        if curve is None or not group.cohort.one.sheds or group.setting is not None:
+            return group
+        return replace(group, setting=max(keep, curve.least_share))
+
+    return replace(planned, groups=tuple(map(share, planned.groups)))
 
 
 def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision]) -> tuple[FiringGroup, ...]:
@@ -68,48 +92,27 @@ def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision])
     known: dict[tuple[str, int], list[Decision]] = {}
     for one in decisions:
         known.setdefault((one.query, one.batch), []).append(one)
-    settings = list(dict.fromkeys(one.setting for one in decisions))
+    settings = list(dict.fromkeys((one.setting, one.level) for one in decisions))
     found: list[FiringGroup] = []
     for group in groups:
         if not any((query, group.batch) in known for query in group.cohort.queries):
             found.append(group)
             continue
         for number, part in group.cut(partial(_settings, known, settings, group)):
-            found.append(part if number < 0 else replace(part, setting=settings[number]))
+            setting, level = (part.setting, part.level) if number < 0 else settings[number]
+            found.append(replace(part, setting=setting, level=level))
     return tuple(found)
 
 
 def _settings(
-    known: Mapping[tuple[str, int], Sequence[Decision]], settings: Sequence[float], group: FiringGroup, query: str
+    known: Mapping[tuple[str, int], Sequence[Decision]],
+    settings: Sequence[tuple[float, float | None]],
+    group: FiringGroup,
+    query: str,
 ) -> I64:
     """For each instant of a group the number of the setting that was decided first for a query of it, -1 where none."""
     at = group.due.instants
     found = np.full(at.size, -1, np.int64)
     for one in reversed(known.get((query, group.batch), ())):
-        found[(at >= one.first) & (at <= one.last)] = settings.index(one.setting)
+        found[(at >= one.first) & (at <= one.last)] = settings.index((one.setting, one.level))
     return found
-
-
-def _members(group: FiringGroup) -> Iterable[tuple[int, str]]:
-    return zip(group.cohort.places, group.cohort.queries)
-
-
-def _may_shed(group: FiringGroup) -> bool:
-    contract = group.cohort.one
-    return (
-        contract.knob is not None
-        and contract.deadline_us is not None
-        and not contract.in_order
-        and group.setting is None
-    )
-
-
-def _deadline(group: FiringGroup) -> Micros:
-    assert group.released is not None
-    assert group.cohort.one.deadline_us is not None
-    return int(group.released.min()) + group.cohort.one.deadline_us
-
-
-def _setting(contract: Contract, share: float) -> float:
-    assert contract.knob is not None
-    return contract.knob.setting(share)

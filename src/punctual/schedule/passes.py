@@ -8,27 +8,60 @@ along. In a replay at full speed nothing is late: everything listed of the oldes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.estimate.pass_cost import PassCost
 from punctual.schedule.edf import PendingColumns, next_pass
 from punctual.schedule.firings import FiringGroup, Firings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """Firings that are answered together, by cohort in the order of their batches, and how much work they are."""
+    """Firings that are answered together, by cohort in the order of their batches, and how much work they are.
+
+    ``work`` is what is answered from panes, ``rows_us`` the core time that is expected of what is answered from rows,
+    spread over all cores.
+    """
 
     groups: tuple[FiringGroup, ...]
     work: float = 0.0
+    rows_us: float = 0.0
 
     @property
     def instants(self) -> int:
         return sum(group.size for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """Open firings of a group, as they would be answered: by when, and the work of each instant.
+
+    ``decided`` says whether its setting is a new one.
+    """
+
+    group: FiringGroup
+    deadlines: NDArray[np.int64]
+    shared: float
+    own: float
+    rows_us: float
+    decided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """How long a pass takes: its fixed part, a unit of work, and a microsecond of expected core time.
+
+    ``leeway`` is the part of the head's time that those who could wait leave to errors of this.
+    """
+
+    fixed_us: float
+    slope_us: float
+    rows: float = 1.0
+    leeway: float = 0.0
 
 
 def replay_pass(firings: Firings) -> Pass:
@@ -37,17 +70,23 @@ def replay_pass(firings: Firings) -> Pass:
     return Pass(tuple(group for group in firings.groups if group.batch == oldest))
 
 
-def urgent_pass(firings: Firings, now: Micros, cost: PassCost, *, late_pending: bool) -> Pass:
-    """What deadlines and lateness ask for next."""
-    executions = _Executions(firings.groups)
-    return executions.pass_of(executions.choose(now, cost, late_pending=late_pending))
+def urgent_pass(
+    candidates: Sequence[Candidate], now: Micros, speeds: Speeds, *, late_pending: bool, until: Micros | None = None
+) -> tuple[Pass, list[Candidate]]:
+    """What deadlines and lateness ask for next, and the candidates that it was made of, group by group.
+
+    It should end by ``until``, if it can.
+    """
+    executions = _Executions(candidates)
+    return executions.pass_of(executions.choose(now, speeds, late_pending, until))
 
 
 class _Executions:
     """All open firings as executions, in arrays. Queries of a cohort are of one class: they are never parted."""
 
-    def __init__(self, groups: tuple[FiringGroup, ...]) -> None:
-        self._groups = groups
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._candidates = candidates
+        groups = [one.group for one in candidates]
         counts = np.array([group.due.instants.size for group in groups])
         mine = [group.cohort.one for group in groups]
         index = {name: number for number, name in enumerate(dict.fromkeys(c.sharing_class for c in mine))}
@@ -60,26 +99,30 @@ class _Executions:
         self._execution = np.empty(order.size, np.int64)
         self._execution[order] = np.cumsum(new) - 1
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
-        released = np.concatenate([_released(group) for group in groups])
-        deadline = (released + np.repeat(np.array([c.allowed_us for c in mine], np.int64), counts))[order]
-        shared = np.repeat([group.cohort.shared for group in groups], counts)[order]
-        own = np.repeat([group.cohort.own for group in groups], counts)[order]
+        deadline = np.concatenate([one.deadlines for one in candidates])[order]
+        shared, own, rows_us = (
+            np.repeat(column, counts)[order]
+            for column in zip(*((one.shared, one.own, one.rows_us) for one in candidates))
+        )
         fixed = np.repeat([c.fixed for c in mine], counts)[order]
+        self._work = np.maximum.reduceat(shared, starts) + np.add.reduceat(own, starts)
+        self._rows_us = np.add.reduceat(rows_us, starts)
         self._columns = PendingColumns(
             tuple(index),
             owner[order][starts],
             at[order][starts],
             np.minimum.reduceat(deadline, starts),
-            np.maximum.reduceat(shared, starts) + np.add.reduceat(own, starts),
+            self._work,
             ~np.logical_or.reduceat(fixed, starts),
         )
         self._in_order = np.zeros(len(index), np.bool_)
         self._in_order[[index[c.sharing_class] for c in mine if c.in_order]] = True
 
-    def choose(self, now: Micros, cost: PassCost, *, late_pending: bool) -> NDArray[np.intp]:
+    def choose(self, now: Micros, speeds: Speeds, late_pending: bool, until: Micros | None) -> NDArray[np.intp]:
         """The executions of the next pass."""
-        pending = replace(self._columns, work_us=cost.slope_us * self._columns.work_us)
-        chosen = np.array(next_pass(pending, now, cost.fixed_us, late_pending=late_pending), np.intp)
+        pending = replace(self._columns, work_us=speeds.slope_us * self._work + speeds.rows * self._rows_us)
+        found = next_pass(pending, now, speeds.fixed_us, late_pending=late_pending, until=until, leeway=speeds.leeway)
+        chosen = np.array(found, np.intp)
         return self._with_earlier(chosen)
 
     def _with_earlier(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -93,21 +136,17 @@ class _Executions:
         also[chosen] = True
         return np.flatnonzero(also)
 
-    def pass_of(self, chosen: NDArray[np.intp]) -> Pass:
+    def pass_of(self, chosen: NDArray[np.intp]) -> tuple[Pass, list[Candidate]]:
         """The firings of these executions."""
-        work = float(self._columns.work_us[chosen].sum())
+        work, rows_us = float(self._work[chosen].sum()), float(self._rows_us[chosen].sum())
         if chosen.size == self._columns.at.size:
-            return Pass(self._groups, work)
+            return Pass(tuple(one.group for one in self._candidates), work, rows_us), list(self._candidates)
         taken = np.zeros(self._columns.at.size, np.bool_)
         taken[chosen] = True
-        found = []
-        for group, start, end in zip(self._groups, self._offsets, self._offsets[1:]):
+        groups, found = [], []
+        for one, start, end in zip(self._candidates, self._offsets, self._offsets[1:]):
             here = taken[self._execution[start:end]]
             if here.any():
-                found.append(group.only(here))
-        return Pass(tuple(found), work)
-
-
-def _released(group: FiringGroup) -> NDArray[np.int64]:
-    assert group.released is not None, "where time counts every firing has a release"
-    return group.released
+                groups.append(one.group.only(here))
+                found.append(replace(one, deadlines=one.deadlines[here]))
+        return Pass(tuple(groups), work, rows_us), found

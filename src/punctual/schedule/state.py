@@ -7,15 +7,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from punctual.clock import SECOND, Micros
+from punctual.config import Qos
+from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.measured import Measured
 from punctual.estimate.pass_cost import PassCost
+from punctual.estimate.reading_load import ReadingLoad
+from punctual.estimate.rows_took import RowsTook
 from punctual.estimate.window_work import Rates
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Reach
-from punctual.schedule.events import Pace
+from punctual.schedule.events import Moment, Pace
 from punctual.schedule.firings import Firings, Release
+from punctual.schedule.jumps import Jump
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
+from punctual.schedule.qos.feedback import Feedback
+from punctual.schedule.qos.ingest_share import IngestShare
+from punctual.schedule.qos.notices import GivingWay
 
 Mode = Literal["stepped", "once", "live"]
 HolderWork = Literal["apply", "answer", "compact"]
@@ -30,7 +38,9 @@ class Rules:
     mode : ``stepped`` reads when asked to, ``once`` to the end of the input, ``live`` until it is stopped
     timed : whether deadlines count: not in a replay at full speed
     speed : replay at so many times life
-    sheds : whether knobs are turned under overload
+    qos : what gives way under overload, where deadlines count
+    keep : the share that queries with a curve use without any load; None: everything
+    cores : how many there are
     late_pending : whether late executions share a pass; off for comparison only
     replans : whether cadence plans follow measured costs
     batches_per_base : so many batches are kept before they are compacted into a base
@@ -39,7 +49,9 @@ class Rules:
     mode: Mode = "stepped"
     timed: bool = False
     speed: float | None = None
-    sheds: bool = False
+    qos: Qos = "best-effort"
+    keep: float | None = None
+    cores: float = 1.0
     late_pending: bool = True
     replans: bool = False
     tick_us: Micros = SECOND
@@ -68,6 +80,8 @@ class Intake:
     spoke: Mapping[str, Micros] = field(default_factory=dict)
     """By stream, when it had rows last, by the steady clock."""
     started: Micros | None = None
+    shedding: IngestShare = field(default_factory=IngestShare)
+    """How much of the rows is read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +112,24 @@ class State:
     measured: Mapping[str, Measured] = field(default_factory=dict)
     rates: Mapping[str, Rates] = field(default_factory=dict)
     replanned: Micros | None = None
+    executions: Mapping[str, ExecutionCost] = field(default_factory=dict)
+    """What an execution of queries that read rows is expected to cost, by query."""
+    rows_took: RowsTook = field(default_factory=RowsTook)
+    """How long jobs take that answer from rows, by what is expected of them."""
+    took_us: float = 0.0
+    """How long the last pass took."""
+    reading: ReadingLoad = field(default_factory=ReadingLoad)
+    delays: Mapping[str, Micros] = field(default_factory=dict)
+    """By stream, how long after its event time the last instant was released."""
+    feedback: Feedback = field(default_factory=Feedback)
+    level: float | None = None
+    """The quality of the last pass in which somebody might have given way; None where there is no such quality."""
+    fairness: float = 1.0
+    """Jain's index of the qualities of that pass."""
+    giving_way: GivingWay = field(default_factory=GivingWay)
+    last: Moment | None = None
+    """When the last event was."""
+    jumps: tuple[Jump, ...] = ()
     stopping: bool = False
 
     @property
@@ -105,3 +137,13 @@ class State:
         """How many committed batches are not fully answered, counted from the oldest one."""
         oldest = min([release.batch for release in self.unapplied], default=self.next_batch)
         return self.next_batch - min(oldest, self.firings.closed_before(self.next_batch))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether rows come by themselves, as time goes on; in steps nobody knows what will be asked for."""
+        return not self.stopping and (self.rules.mode == "live" or self.rules.speed is not None)
+
+    @property
+    def read_meanwhile(self) -> float:
+        """How many cores reading takes while answers are made."""
+        return self.reading.cores if self.goes_on else 0.0

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from punctual.schedule.choosing import chosen_pass, noticed
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import (
     Answer,
@@ -32,17 +35,23 @@ from punctual.schedule.events import (
     ProgramChanged,
     ReadAsked,
     Replan,
+    Say,
     Settle,
     StopAsked,
     TimerFired,
 )
 from punctual.schedule.firings import Release
 from punctual.schedule.intake import is_exhausted, next_input, read_done, timer
-from punctual.schedule.levels import decide, with_decisions
-from punctual.schedule.passes import Pass, replay_pass, urgent_pass
+from punctual.schedule.jumps import Jump, Told, jumped, remembered, shifted_groups, shifted_releases
+from punctual.schedule.levels import forced, with_decisions
+from punctual.schedule.passes import Pass, replay_pass
+from punctual.schedule.qos.foreseen import delays
 from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
 from punctual.schedule.state import State
+
+MOST_BASES_BEHIND = 4
+"""So many times the batches of a base may be there where time counts, before new ones wait until all is answered."""
 
 
 def step(state: State, event: Event) -> tuple[State, list[Command]]:
@@ -51,14 +60,37 @@ def step(state: State, event: Event) -> tuple[State, list[Command]]:
     >>> from punctual.schedule.state import Rules
     >>> state, commands = step(State(Rules("stepped")), ReadAsked(Moment(0, 0)))
     >>> commands
-    [Read(limit=None)]
+    [Read(limit=None, shares={})]
     >>> state, commands = step(state, NothingRead(Moment(5, 5)))
     >>> commands
     [Settle(finished=False)]
     """
-    state, commands = _after(state, event)
+    state, commands = _after(_steadied(state, event.at), event)
     state, more = _next(state, event.at)
     return state, commands + more
+
+
+def _steadied(state: State, at: Moment) -> State:
+    """The state at the time of an event: where the wall clock has jumped since the last one, so have all times."""
+    last, state = state.last, replace(state, last=at)
+    by = 0 if last is None else jumped(at.wall - last.wall, at.steady - last.steady)
+    if not by or last is None:
+        return state
+    pace, passing = state.intake.pace, state.current_pass
+    firings = replace(
+        state.firings,
+        groups=shifted_groups(state.firings.groups, by),
+        releases=shifted_releases(state.firings.releases, by),
+    )
+    return replace(
+        state,
+        firings=firings,
+        unapplied=shifted_releases(state.unapplied, by),
+        current_pass=None if passing is None else replace(passing, groups=shifted_groups(passing.groups, by)),
+        intake=replace(state.intake, pace=None if pace is None else replace(pace, began=pace.began + by)),
+        delays={name: delay + by for name, delay in state.delays.items()},
+        jumps=remembered(state.jumps, Jump(last.wall, by)),
+    )
 
 
 def _after(state: State, event: Event) -> tuple[State, list[Command]]:
@@ -71,7 +103,9 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
         case CompletionAsked(_, through):
             return replace(state, orders=(*state.orders, through)), []
         case NothingRead() | BatchRead():
-            return replace(state, intake=read_done(state.intake, event, state.rules)), []
+            used = event.used_us if isinstance(event, BatchRead) else 0.0
+            reading = state.reading.after(event.at.steady, used)
+            return replace(state, intake=read_done(state, event), reading=reading), []
         case BatchCommitted():
             return _batch_committed(state, event)
         case BatchApplied():
@@ -96,6 +130,7 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
         watermarks=event.watermarks,
         reaches={**dict.fromkeys(event.watermarks, Reach()), **state.reaches},
         rates=event.rates,
+        executions={query: cost for query, cost in state.executions.items() if query not in gone},
         firings=state.firings.without(gone),
         unapplied=unapplied,
     )
@@ -107,7 +142,10 @@ def _batch_committed(state: State, event: BatchCommitted) -> tuple[State, list[C
     dues = due_instants(state.contracts.cohorts, event.reaches, state.released)
     stopped = stop_runaways(dues)
     gone = frozenset(one.query for one in stopped)
-    release = Release(event.batch, tuple(dues), event.arrivals).without(gone)
+    arrivals = event.arrivals
+    if arrivals is not None:
+        arrivals = {name: Told(one, event.at.wall, state.jumps) for name, one in arrivals.items()}
+    release = Release(event.batch, tuple(dues), arrivals).without(gone)
     state = replace(
         state,
         intake=replace(state.intake, has_batch=False, waiting_for=None, spoke=spoke),
@@ -116,6 +154,7 @@ def _batch_committed(state: State, event: BatchCommitted) -> tuple[State, list[C
         next_batch=event.batch + 1,
         since_base=state.since_base + 1,
         unapplied=(*state.unapplied, release),
+        delays=delays(state.delays, event.reaches, arrivals),
     )
     return state, [*stopped]
 
@@ -126,6 +165,7 @@ def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Comma
     firings = state.firings.released(replace(release, late=event.late))
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
     state = replace(state, holder=None, unapplied=tuple(rest), firings=firings, crowded=event.crowded)
+    state = state if event.executions is None else replace(state, executions=event.executions)
     return state, [Drop(state.firings.oldest())]
 
 
@@ -134,16 +174,38 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
     assert current_pass is not None, "a pass was answered that nobody asked for"
     firings = state.firings.answered(current_pass.groups).without(event.failed).listed()
     firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
-    cost = state.cost.after(current_pass.work, event.took_us) if state.rules.timed else state.cost
     state = replace(
         state,
         holder=None,
         current_pass=None,
         firings=firings,
-        cost=cost,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
     )
+    if state.rules.timed:
+        state = _timed(state, current_pass, event)
     return state, [Drop(state.firings.oldest())]
+
+
+def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
+    """What is learned of the time that a pass took, and of those that were late."""
+    cores = state.rules.cores
+    # What reading took of the cores meanwhile is counted as reading.
+    took_us = max(0.1, 1 - state.read_meanwhile / cores) * event.rows_us
+    expected_us = cores * passed.rows_us * event.rows_part
+    rows_took = state.rows_took.after(expected_us, event.rows_core_us, took_us, cores)
+    missed = sum(
+        len(group.cohort) * int(np.count_nonzero(group.released + group.cohort.one.allowed_us < event.at.wall))
+        for group in passed.groups
+        if group.released is not None
+    )
+    return replace(
+        state,
+        cost=state.cost.after(passed.work, max(0.0, event.took_us - event.rows_us)),
+        rows_took=rows_took,
+        took_us=event.took_us,
+        feedback=state.feedback.after(event.at.steady, passed.instants, missed),
+        executions=state.executions if event.executions is None else event.executions,
+    )
 
 
 def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -164,10 +226,13 @@ def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
 
 def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
     compaction = state.since_base >= state.rules.batches_per_base or state.crowded
-    # In a replay a batch is answered before the next one is applied; a base is made of what is answered.
-    waits = bool(state.firings) and (compaction or not state.rules.timed)
+    # In a replay a batch is answered before the next one is applied; a base is made of what is answered. Where time
+    # counts it waits for a moment in which nothing is open, as long as it can.
+    patience = MOST_BASES_BEHIND if state.rules.timed else 1
+    hurry = state.since_base >= patience * state.rules.batches_per_base or state.crowded
+    waits = bool(state.firings) and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
-        if compaction and state.since_base > len(state.unapplied):
+        if compaction and not state.firings and state.since_base > len(state.unapplied):
             return replace(state, holder="compact"), [Compact(state.unapplied[0].batch - 1)]
         return replace(state, holder="apply"), [Apply(state.unapplied[0].batch)]
     if state.firings:
@@ -183,14 +248,16 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
     decisions = state.decisions
     closed_before = state.firings.closed_before(state.next_batch)
     if state.rules.timed:
-        current_pass = urgent_pass(state.firings, at.wall, state.cost, late_pending=state.rules.late_pending)
-        if state.rules.sheds:
-            current_pass, new = decide(current_pass, at.wall, state.cost)
-            if new:
-                decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
-                before.append(Journal(decisions))
+        state, current_pass, new = chosen_pass(state, at)
+        if new:
+            decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
+            before.append(Journal(decisions))
+        state, said = noticed(state, at, gave_way=bool(new))
+        before += [] if said is None else [Say(said)]
     else:
         current_pass = replay_pass(state.firings)
+    if state.rules.keep is not None:
+        current_pass = forced(current_pass, state.rules.keep)
     state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions)
     return state, [*before, Answer(current_pass, closed_before)]
 

@@ -30,6 +30,7 @@ from punctual.plan.shared import (
     UnitSynopsis,
     Use,
 )
+from punctual.share.sheddable import drawn_apart, is_parted
 
 EVERYTHING = 0
 """The size of a synopsis that keeps all there is."""
@@ -128,9 +129,10 @@ def _plan(before: _Planned | None, index: int, members: Sequence[Timed], owner: 
 
 
 def _key(query: Query, needs: Needs) -> object:
-    """What queries that share a unit agree on."""
+    """What queries that share a unit agree on: also what cells know of samples, since exact readers want none."""
     rows = needs.rows
-    return (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs))
+    samples = needs.sampled, is_parted(query, needs)
+    return (query.streams, rows.joins, rows.where.opaque, rows.keys, _compared(needs), samples)
 
 
 def _reader(
@@ -169,7 +171,10 @@ def _unit(members: Sequence[Timed], owner: str) -> Unit:
         synopses=_ordered(synopses),
         windows=tuple(sorted({(query.range_us, step) for query, _needs, step in members})),
         owner=owner,
-        united=first.streams[1:],
+        united=() if needed.rows.windows else first.streams[1:],
+        sampled=needed.sampled,
+        parted=is_parted(first, needed),
+        drawn_apart=drawn_apart(first, needed.rows),
     )
 
 

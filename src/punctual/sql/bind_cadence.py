@@ -94,9 +94,6 @@ def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems)
     return None
 
 
-def bind_range(bound: BoundFrom, cadence: Cadence | None) -> Micros | None:
-    """The length of the window; [NOW] covers what came since the previous instant."""
-    window = bound.streams[0].syntax.window if bound.streams else None
-    if isinstance(window, NowWindow):
-        return cadence.us if cadence is not None else None
-    return window.length.us if isinstance(window, RangeWindow) else None
+def bind_range(window: WindowSyntax | None, cadence: Cadence) -> Micros:
+    """The length of a window; [NOW] covers what came since the previous instant."""
+    return window.length.us if isinstance(window, RangeWindow) else cadence.us

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from punctual.errors import BindError, Span
-from punctual.sql.bind_from import BoundFrom, check_item_name
+from punctual.errors import BindError
+from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_model import check_precision
 from punctual.sql.body_binder import BodyBinder
 from punctual.sql.expressions.bind_answer import output_name
@@ -20,16 +18,14 @@ from punctual.sql.syntax.clauses import (
     FrequencyClause,
     PeriodClause,
     QualityClause,
-    QualityPoint,
     StableClause,
 )
 from punctual.sql.syntax.select import SelectSyntax
 from punctual.sql.syntax.written import Share
 
-RUNS = (PeriodClause, FrequencyClause, DeadlineClause)
+RUNS = (PeriodClause, FrequencyClause, DeadlineClause, QualityClause)
 """The clauses of every query that this release carries out."""
 SPLITS = ("EQUAL", "GRADIENT")
-QUALITY_EXAMPLE = "for example: QUALITY (100% => 1, 50% => 0.9, 10% => 0.4)"
 
 
 def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | None, problems: Problems) -> None:
@@ -37,8 +33,6 @@ def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | N
     own = binder.clauses if binder is not None else frozenset()
     for clause in select.clauses:
         match clause:
-            case QualityClause():
-                _check_quality(clause, bound, problems)
             case ErrorClause():
                 _check_error(clause, select, bound, problems)
             case ConfidenceClause():
@@ -107,45 +101,3 @@ def _output_names(select: SelectSyntax, scope: Scope) -> list[str]:
             if star_of in (None, relation.alias.lower()):
                 names += [column.name for column in relation.columns]
     return names
-
-
-def _check_quality(clause: QualityClause, bound: BoundFrom, problems: Problems) -> None:
-    if isinstance(clause.curve, str):
-        return
-    before = len(problems.errors)
-    inputs = _inputs(clause.curve[0])
-    for point in clause.curve:
-        names = [share.input for share in point.shares if share.input is not None]
-        for name in names if bound.complete else ():
-            check_item_name(name, bound.scope, problems)
-        if _inputs(point) != inputs or len(set(_inputs(point))) != len(point.shares):
-            problems.add(_bad_quality("every point of a table names the same inputs, each once", point.span))
-        if not 0 <= point.quality <= 1:
-            problems.add(_bad_quality("a quality is a number from 0 to 1", point.span))
-        for share in point.shares:
-            if not 0 <= share.share.value <= 1:
-                problems.add(_bad_quality("a share of an input is from 0% to 100%", share.share.span))
-    if len(problems.errors) > before:
-        return
-    if not any(all(share.share.value == 1 for share in point.shares) for point in clause.curve):
-        problems.add(_bad_quality("this table does not say the quality of 100%", clause.span))
-    # Any order may be written; from good to bad, every step must use less.
-    falling = sorted(clause.curve, key=lambda point: (-point.quality, [-share for share in _shares(point)]))
-    for better, worse in pairwise(falling):
-        steps = [more - less for more, less in zip(_shares(better), _shares(worse))]
-        if min(steps) < 0 or max(steps) == 0:
-            problems.add(_bad_quality("less input gives no better quality, and no share stands twice", worse.span))
-
-
-def _inputs(point: QualityPoint) -> list[str]:
-    return sorted(share.input.text.lower() if share.input is not None else "" for share in point.shares)
-
-
-def _shares(point: QualityPoint) -> list[float]:
-    """The shares in the order of their inputs' names."""
-    named = sorted(point.shares, key=lambda share: share.input.text.lower() if share.input is not None else "")
-    return [share.share.value for share in named]
-
-
-def _bad_quality(fact: str, span: Span) -> BindError:
-    return BindError("bind.bad-quality", fact, span=span, hint=QUALITY_EXAMPLE)

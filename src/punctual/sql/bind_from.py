@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from punctual.catalog import Catalog
@@ -55,8 +56,9 @@ class BoundFrom:
     """The leaves of the FROM tree in the order written, and what the nodes above them say.
 
     ``conditions`` are those of inner joins: like WHERE, they hold for the row as a whole. ``as_one`` says whether the
-    rows are those of one stream: there is one, or all of them are in one UNION ALL. ``complete`` is False where an
-    item could not be found: then names in expressions mean nothing yet.
+    rows are those of one stream: there is one, or all of them are in one UNION ALL. ``joined`` is where a stream is
+    joined with the first one, None where none is. ``complete`` is False where an item could not be found: then names in
+    expressions mean nothing yet.
     """
 
     streams: tuple[StreamItem, ...]
@@ -65,6 +67,7 @@ class BoundFrom:
     conditions: tuple[ExpressionSyntax, ...]
     as_one: bool
     complete: bool
+    joined: Span | None = None
 
 
 def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], problems: Problems) -> BoundFrom:
@@ -76,16 +79,29 @@ def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], pr
         Where an item is in ``failed``, the names whose statements were refused.
     """
     binder = _FromBinder(catalog, failed, problems)
-    items = binder.visit(select.source)
+    items = _told_apart(binder.visit(select.source))
     streams = tuple(item for item in items if isinstance(item, StreamItem))
     tables = tuple(item for item in items if isinstance(item, TableItem))
     relations = tuple(dict.fromkeys(item.relation for item in items))
     as_one = len({item.relation for item in streams}) == 1
-    bound = BoundFrom(streams, tables, Scope(relations), tuple(binder.conditions), as_one, binder.complete)
+    bound = BoundFrom(
+        streams, tables, Scope(relations), tuple(binder.conditions), as_one, binder.complete, binder.joined
+    )
     for item in select.items if bound.complete else ():
         if item.star_of is not None:
             check_item_name(item.star_of, bound.scope, problems)
     return bound
+
+
+def _told_apart(items: list[BoundItem]) -> list[BoundItem]:
+    """The items, of which streams that are joined with the first one have columns under names of their own."""
+    first = next((item.relation for item in items if isinstance(item, StreamItem)), None)
+    return [
+        replace(item, relation=replace(item.relation, joined=True))
+        if isinstance(item, StreamItem) and item.relation != first
+        else item
+        for item in items
+    ]
 
 
 def check_item_name(name: Name, scope: Scope, problems: Problems) -> None:
@@ -107,6 +123,7 @@ class _FromBinder:
         self.problems = problems
         self.conditions: list[ExpressionSyntax] = []
         self.complete = True
+        self.joined: Span | None = None
         self._labels: set[str] = set()
 
     def visit(self, tree: FromSyntax) -> list[BoundItem]:
@@ -133,8 +150,8 @@ class _FromBinder:
 
     def _item(self, item: FromItem) -> BoundItem | None:
         if isinstance(item.source, SelectSyntax):
-            if item.window is not None or item.model is not None:
-                self.problems.not_yet("a window over a subquery", item.span)
+            if item.model is not None:
+                self.problems.not_yet("a model over a subquery", item.span)
             else:
                 self.problems.needs_rows("a subquery in FROM", item.source.span)
             return None
@@ -172,7 +189,7 @@ class _FromBinder:
         elif isinstance(item.window, RowsWindow):
             for key in item.window.partition:
                 row_expression(key, Scope((relation,)), "PARTITION BY", self.problems)
-            self.problems.not_yet("a window by ROWS", item.window.span, "for example: [RANGE 20 MINUTES]")
+            self.problems.needs_rows("a window by ROWS", item.window.span)
         return StreamItem(relation, stream, item)
 
     def _join(self, join: FromJoin, left: list[BoundItem], right: list[BoundItem]) -> list[BoundItem]:
@@ -183,7 +200,9 @@ class _FromBinder:
         if join.natural or join.kind not in ("comma", "inner"):
             self.problems.needs_rows("this kind of join", join.words)
         elif _streams(left) and _streams(right):
-            self.problems.needs_rows("a join of two streams", _streams(right)[0].syntax.span)
+            self.joined = self.joined or _streams(right)[0].syntax.span
+            if any(_is_united(one) for one in (left, right)):
+                self.problems.needs_rows("a join of united streams", self.joined)
         return [*left, *right]
 
     def _left_join(
@@ -220,27 +239,40 @@ class _FromBinder:
             return items
         streams = _streams(items)
         self._check_parts(streams)
-        alias = union.alias.text if union.alias is not None else streams[0].relation.alias
+        first, last = streams[0].syntax.alias, streams[-1].syntax.alias
+        name = union.alias or first or last
+        alias = name.text if name is not None else streams[0].relation.alias
         relation = _common_relation(alias, streams)
         return [replace(item, relation=relation) for item in streams]
 
     def _check_parts(self, streams: list[StreamItem]) -> None:
-        for index, item in enumerate(streams):
-            if item.stream in (other.stream for other in streams[:index]):
-                self.problems.add(BindError(
-                    "bind.duplicate-name", f'stream "{item.stream.name}" stands twice in UNION ALL',
-                    span=item.syntax.span, detail="each of its rows would count twice",
-                ))
+        check_united(((item.stream, item.syntax.span) for item in streams), self.problems)
+        for item in streams:
             window = item.syntax.window
             if window is not None and _length(window) != _length(streams[0].syntax.window):
-                self.problems.not_yet(
-                    "a UNION ALL of windows of different lengths", window.span,
-                    "give them one RANGE, or write SELECT ... UNION ALL SELECT ...",
-                )
+                self.problems.needs_rows("a UNION ALL of windows of different lengths", window.span)
+
+
+def check_united(streams: Iterable[tuple[Stream, Span]], problems: Problems) -> None:
+    """A stream stands once in a UNION ALL; each has its place."""
+    known: list[Stream] = []
+    for stream, span in streams:
+        if stream in known:
+            problems.add(BindError(
+                "bind.duplicate-name", f'stream "{stream.name}" stands twice in UNION ALL', span=span,
+                detail="each of its rows would count twice",
+            ))
+        known.append(stream)
 
 
 def _streams(items: list[BoundItem]) -> list[StreamItem]:
     return [item for item in items if isinstance(item, StreamItem)]
+
+
+def _is_united(items: list[BoundItem]) -> bool:
+    """Whether some of the streams are those of a UNION ALL."""
+    streams = _streams(items)
+    return len({item.relation for item in streams}) < len(streams)
 
 
 def _common_relation(alias: str, streams: list[StreamItem]) -> Relation:

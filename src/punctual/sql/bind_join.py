@@ -1,23 +1,27 @@
-"""Joins with static tables: which equalities enrich a row, and in which order.
+"""Joins with static tables, and with further windows: which equalities enrich a row, and in which order.
 
 Every table needs at least one equality between one of its columns and an expression over what is already there (the
 stream, and tables joined before). Tables may be reached in another order than written, so a table may stand before
-the stream; a LEFT JOIN waits for what its own condition names.
+the stream; a LEFT JOIN waits for what its own condition names. The window of another stream is joined like a table.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlglot import exp
 
 from punctual.errors import BindError
 from punctual.plan.rows import Join
-from punctual.sql.bind_from import BoundFrom, TableItem
+from punctual.sql.bind_from import BoundFrom, StreamItem, TableItem
 from punctual.sql.expressions.bind_row import row_expression
-from punctual.sql.expressions.scope import Relation, Scope
+from punctual.sql.expressions.scope import Relation, Resolved, Scope
 from punctual.sql.problems import Problems
+from punctual.sql.same_columns import same_columns
 from punctual.sql.syntax.expression import ExpressionSyntax, top_level
+
+Joined = StreamItem | TableItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +36,39 @@ class _Equality:
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A conjunct and the equalities that it can be read as: none, or one for each side that is a table's column."""
+    """A conjunct and the equalities that it can be read as: none, or one for each side that is a column.
+
+    ``pairs`` has both columns where it is an equality of two.
+    """
 
     expression: ExpressionSyntax
     equalities: tuple[_Equality, ...]
+    pairs: tuple[tuple[Resolved, Resolved], ...] = ()
 
     def joins(self, table: Relation, there: set[str]) -> _Equality | None:
         return next((e for e in self.equalities if e.table == table and e.needs <= there), None)
 
 
-def bind_joins(
-    bound: BoundFrom, where: list[ExpressionSyntax], problems: Problems
-) -> tuple[tuple[Join, ...], list[ExpressionSyntax]]:
-    """The joins in an order that works, and the conditions that are left for WHERE."""
-    if not bound.as_one:
-        return (), [*where, *bound.conditions]
+@dataclass(frozen=True, slots=True)
+class BoundJoins:
+    """The joins in an order that works, the conditions that are left for WHERE, and `GroupedRows.same`."""
+
+    joins: tuple[Join, ...]
+    left: list[ExpressionSyntax]
+    same: tuple[tuple[str, ...], ...] = ()
+
+
+def bind_joins(bound: BoundFrom, where: list[ExpressionSyntax], problems: Problems) -> BoundJoins:
+    """What FROM and WHERE join."""
+    if not bound.streams or (not bound.as_one and bound.joined is None):
+        return BoundJoins((), [*where, *bound.conditions])
     stream, scope = bound.streams[0].relation, bound.scope
-    conditions = [_read(condition, scope) for condition in (*where, *bound.conditions)]
+    conditions = every = [_read(condition, scope) for condition in (*where, *bound.conditions)]
     joins: list[Join] = []
     there = {stream.alias.lower()}
-    waiting = [
+    windows = [item for item in bound.streams if item.relation.joined]
+    waiting: list[tuple[Joined, list[_Condition] | None]] = [(item, None) for item in windows]
+    waiting += [
         (item, None if item.left_on is None else [_read(condition, scope) for condition in item.left_on])
         for item in bound.tables
     ]
@@ -60,7 +77,8 @@ def bind_joins(
         item, left_on = waiting.pop(index)
         conditions = rest if left_on is None else conditions
         on = tuple((row_expression(pair.other, scope, "ON", problems), pair.column) for pair in pairs)
-        joins.append(Join(item.relation.name, item.relation.alias, "inner" if left_on is None else "left", on))
+        how: Literal["inner", "left"] = "inner" if left_on is None else "left"
+        joins.append(Join(item.relation.name, item.relation.alias, how, on, isinstance(item, StreamItem)))
         there.add(item.relation.alias.lower())
     for item, left_on in waiting:
         pairs, rest = _equalities(item.relation, left_on or [], there)
@@ -68,16 +86,21 @@ def bind_joins(
             row_expression(condition.expression, scope, "ON", problems)
             what = "a LEFT JOIN on anything but equalities with columns of its table"
             problems.needs_rows(what, condition.expression.span)
-        if not pairs and not rest:
+        if isinstance(item, StreamItem):
+            problems.needs_rows("a join of streams by no equality", item.syntax.span)
+        elif not pairs and not rest:
             if any(_names(condition.expression, item.relation, scope) for condition in conditions):
                 problems.needs_rows("a join of a table by no equality", item.syntax.span)
             else:
                 problems.add(_no_equality(item, stream))
-    return tuple(joins), [condition.expression for condition in conditions]
+    named = {item.relation.alias: item.relation for item in windows}
+    joined = [stream, *(named[join.alias] for join in joins if join.windowed)]
+    same = same_columns(joined, [pair for one in every for pair in one.pairs]) if windows else ()
+    return BoundJoins(tuple(joins), [condition.expression for condition in conditions], same)
 
 
 def _first_ready(
-    waiting: list[tuple[TableItem, list[_Condition] | None]], conditions: list[_Condition], there: set[str]
+    waiting: list[tuple[Joined, list[_Condition] | None]], conditions: list[_Condition], there: set[str]
 ) -> tuple[int, list[_Equality], list[_Condition]] | None:
     """The index of the first table that can be joined with what is there, how, and the conditions that are left."""
     for index, (item, left_on) in enumerate(waiting):
@@ -103,18 +126,26 @@ def _equalities(
 
 def _read(condition: ExpressionSyntax, scope: Scope) -> _Condition:
     sides = _sides(condition)
+    if sides is None:
+        return _Condition(condition, ())
     equalities = []
-    for mine, other in (sides, sides[::-1]) if sides is not None else ():
-        if len(mine.columns) != 1 or mine.columns[0].end - mine.columns[0].first != len(mine.tokens):
-            continue
-        columns = scope.find(mine.columns[0].parts)
-        if len(columns) != 1 or columns[0].used != len(mine.columns[0].parts):
-            continue
-        used = [scope.find(column.parts) for column in other.columns]
-        if used and all(len(choices) == 1 for choices in used):
+    columns = [_plain_column(side, scope) for side in sides]
+    for column, other in zip(columns, sides[::-1]):
+        used = [scope.find(one.parts) for one in other.columns]
+        if column is not None and used and all(len(choices) == 1 for choices in used):
             needs = frozenset(choices[0].relation.alias.lower() for choices in used)
-            equalities.append(_Equality(columns[0].relation, columns[0].column.name, other, needs))
-    return _Condition(condition, tuple(equalities))
+            equalities.append(_Equality(column.relation, column.column.name, other, needs))
+    left, right = columns
+    pairs = ((left, right),) if left is not None and right is not None else ()
+    return _Condition(condition, tuple(equalities), pairs)
+
+
+def _plain_column(side: ExpressionSyntax, scope: Scope) -> Resolved | None:
+    """The column that a side of an equality is, None where it is anything else."""
+    if len(side.columns) != 1 or side.columns[0].end - side.columns[0].first != len(side.tokens):
+        return None
+    found = scope.find(side.columns[0].parts)
+    return found[0] if len(found) == 1 and found[0].used == len(side.columns[0].parts) else None
 
 
 def _sides(condition: ExpressionSyntax) -> tuple[ExpressionSyntax, ExpressionSyntax] | None:

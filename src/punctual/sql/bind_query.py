@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punctual.catalog import Catalog
-from punctual.plan.query import Input, Query
+from punctual.plan.quality import Quality
+from punctual.plan.query import Cadence, Input, Query
+from punctual.plan.source import told_apart_by
 from punctual.sql.bind_cadence import bind_cadence, bind_range, check_slides
 from punctual.sql.bind_clauses import check_clauses
-from punctual.sql.bind_from import BoundFrom, bind_from
+from punctual.sql.bind_from import BoundFrom, StreamItem, bind_from
 from punctual.sql.bind_nested import refuse_nested
+from punctual.sql.bind_quality import bind_deadline, bind_quality
 from punctual.sql.bind_row_query import bind_row_query
 from punctual.sql.bind_rows import check_rows
 from punctual.sql.body_binder import BodyBinder, BoundBody, RowBody, binder_of
 from punctual.sql.bound import CreateQuery
 from punctual.sql.problems import Problems
-from punctual.sql.syntax.clauses import DeadlineClause
-from punctual.sql.syntax.select import SelectSyntax, unites
+from punctual.sql.syntax.select import SelectSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
 
 
@@ -61,35 +63,48 @@ def _bind_select(
     cadence = bind_cadence(select, bound, problems)
     binder = binder_of(select, bound, binders)
     check_clauses(select, bound, binder, problems)
+    inputs = [item.relation.alias for item in bound.streams] if bound.complete else None
+    quality = bind_quality(select.clauses, inputs, problems)
+    deadline_us = bind_deadline(select.clauses, cadence, problems)
     refuse_nested(select, catalog, failed, binders, problems)
     if bound.complete and not bound.streams:
         problems.not_yet("a query without a stream", bound.tables[0].syntax.span)
+    joins_windows = quality is not None and binder is not None and binder.joins_windows
+    if bound.joined is not None and not joins_windows:
+        problems.needs_rows("a join of two streams", bound.joined)
     body: BoundBody | None = None
     if binder is not None:
         body = binder.bind(select, bound, problems)
         if binder.without_rows is not None:
             problems.without_rows(binder.without_rows)
+        # Spark knows more of names in joins, and has the last word.
+        if bound.joined is not None and joins_windows and problems:
+            problems.needs_rows("a join of two streams", bound.joined)
     else:
         _check_rows(select, bound, problems)
-    if unites(select.source):  # which is our own syntax, and not Spark's
-        problems.without_rows("over a UNION ALL in FROM")
-    range_us = bind_range(bound, cadence)
-    if problems or body is None or cadence is None or range_us is None:
+    if problems or body is None or cadence is None:
         return None
-    deadline = select.clause(DeadlineClause)
     query = Query(
         name=syntax.name.text,
-        inputs=tuple(Input(item.stream.name, range_us) for item in bound.streams),
+        inputs=tuple(_input(item, bound, quality, cadence) for item in bound.streams),
         cadence=cadence,
         outputs=body.outputs,
         body=body.body,
         order=body.order,
         limit=body.limit,
-        deadline_us=deadline.duration.us if deadline else None,
+        deadline_us=deadline_us,
+        quality=quality,
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
     return CreateQuery(query, syntax.span)
+
+
+def _input(item: StreamItem, bound: BoundFrom, quality: Quality | None, cadence: Cadence) -> Input:
+    """A window, with its name where samples of several, or a table of QUALITY, need it."""
+    named = bound.joined is not None or (quality is not None and quality.inputs and len(bound.streams) == 1)
+    name = item.relation.alias if named else ""
+    return Input(item.stream.name, bind_range(item.syntax.window, cadence), name, told_apart_by(item.stream.source))
 
 
 def _check_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:

@@ -11,20 +11,24 @@ from itertools import pairwise
 
 from punctual.catalog import Catalog
 from punctual.clock import Micros
-from punctual.errors import BindError, Span
-from punctual.plan.query import Cadence, Input, Query
+from punctual.errors import BindError
+from punctual.plan.query import Cadence, Input, Period, Query
 from punctual.plan.relation import Stream, Table
-from punctual.plan.row_query import InstantPlace, RowStatement, RowWindow, SparkText, Token, WindowPlace, Word
-from punctual.plan.sql_text import quoted
-from punctual.sql.bind_cadence import cadence_of, check_slides, no_cadence
+from punctual.plan.row_query import RowStatement, RowWindow, SparkText
+from punctual.plan.united import common_columns
+from punctual.sql.bind_cadence import bind_range, cadence_of, check_slides, no_cadence
 from punctual.sql.bind_clauses import RUNS, refuse_clause
+from punctual.sql.bind_from import check_united
+from punctual.sql.bind_quality import bind_deadline, bind_quality
 from punctual.sql.body_binder import RowBody
 from punctual.sql.bound import CreateQuery
+from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.function_names import NOT_REPEATABLE, WITHOUT_BRACKETS, not_repeatable
+from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.parse_rows import RowsSyntax, WindowedName, parse_rows
 from punctual.sql.problems import Problems, RefusedNameError, suggest
-from punctual.sql.syntax.clauses import DeadlineClause
-from punctual.sql.syntax.select import NowWindow, RangeWindow
+from punctual.sql.row_texts import RowTexts, StreamUnion, stream_unions
+from punctual.sql.syntax.select import RowsWindow, WindowSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
 from punctual.sql.syntax.tokens import Token as Written
 
@@ -32,6 +36,8 @@ BEFORE_STAR = frozenset(("SELECT", "DISTINCT", "ALL", ",", ".", "("))
 """What stands before a star that means all columns, and no product."""
 WHOLE_ROWS = frozenset(("NATURAL", "PIVOT", "UNPIVOT", "TABLE", "|>"))
 """Words of queries that read columns without naming them."""
+NESTED = ("ARRAY", "MAP", "STRUCT")
+"""How types begin whose values have no order."""
 WORLDS = frozenset(("EXPECTED", "PROBABILITY", "HISTOGRAM"))
 
 
@@ -49,33 +55,47 @@ def bind_row_query(
         if not isinstance(clause, RUNS):
             refuse_clause(clause, problems)
     streams = [_stream(one, catalog, failed, problems) for one in rows.windows]
-    windows = [one.window for one in rows.windows]
+    windows = [*(one.window for one in rows.windows), *(one.window for one in rows.subqueries)]
+    windows.sort(key=lambda window: window.span.start)
     check_slides(windows, problems)
     cadence = cadence_of(windows, rows.clauses, problems)
+    if cadence is not None and rows.subqueries:
+        # A subquery is answered at the multiples of the step: were instants moved, no window would fit them.
+        cadence = Period(cadence.us, cadence.span)
+    _check_subqueries(rows, problems)
     if cadence is None and windows:
         problems.add(no_cadence(windows[0].span))
+    deadline_us = bind_deadline(rows.clauses, cadence, problems)
+    quality = bind_quality(rows.clauses, [_label(rows, one) for one in rows.windows], problems)
     _check_calls(rows.tokens, _names(catalog), problems)
     if not rows.windows:
         _no_window(rows, catalog, problems)
     if problems or cadence is None:
         return None
-    found = [
-        RowWindow(stream.name, _range(one, cadence), _columns(rows.tokens, stream))
-        for one, stream in zip(rows.windows, streams)
-        if stream is not None
-    ]
-    words = {token.value.lower() for token in rows.tokens if token.kind in ("word", "quoted")}
-    tables = tuple(name for name in catalog.tables if name in words)
-    select, order, tail = _texts(rows)
-    statement = RowStatement(select, tuple(found), tables, order, tail)
-    deadline = next((clause for clause in rows.clauses if isinstance(clause, DeadlineClause)), None)
+    every = [stream for stream in streams if stream is not None]
+    columns = [_columns(rows.tokens, stream) for stream in every]
+    united: dict[StreamUnion, tuple[str, ...]] = {}
+    for union in stream_unions(rows):
+        united[union] = _unite([every[number] for number in union.windows], rows, union, columns, problems)
+    texts = RowTexts(rows, [bind_range(one.window, cadence) for one in rows.subqueries], cadence.us, united)
+    with problems.part():
+        select, order, tail = _texts(rows, texts)
+    if problems:
+        return None
+    found = tuple(
+        _window(rows.windows[number].window, every[number], columns[number], cadence, back_us)
+        for number, back_us in texts.places
+    )
+    named = () if quality is None else tuple(_label(rows, rows.windows[number]) for number, _back_us in texts.places)
+    statement = RowStatement(select, found, _tables(rows.tokens, catalog), order, tail, named)
     query = Query(
         name=syntax.name.text,
-        inputs=tuple(Input(one.stream, one.range_us) for one in found),
+        inputs=_inputs(found, cadence),
         cadence=cadence,
         outputs=(),
         body=row_body(statement),
-        deadline_us=deadline.duration.us if deadline else None,
+        deadline_us=deadline_us,
+        quality=quality,
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
@@ -86,9 +106,9 @@ def _stream(item: WindowedName, catalog: Catalog, failed: frozenset[str], proble
     key = item.name.text.lower()
     if key in failed:
         raise RefusedNameError
-    if not isinstance(item.window, RangeWindow | NowWindow):
-        problems.not_yet("a window by ROWS", item.window.span, "for example: [RANGE 20 MINUTES]")
     if key in catalog.streams:
+        if isinstance(item.window, RowsWindow):
+            _check_keys(item, item.window, catalog.streams[key], problems)
         return catalog.streams[key]
     if key in catalog.tables:
         problems.add(BindError(
@@ -106,6 +126,19 @@ def _stream(item: WindowedName, catalog: Catalog, failed: frozenset[str], proble
     return None
 
 
+def _label(rows: RowsSyntax, window: WindowedName) -> str:
+    """What the query calls a window: its alias, or the name of its stream."""
+    after = rows.tokens[window.index + 1 : window.index + 3] if window.has_alias else ()
+    return next((token.value for token in after if token.word != "AS"), window.name.text)
+
+
+def _check_subqueries(rows: RowsSyntax, problems: Problems) -> None:
+    """Windows over subqueries are by time."""
+    for one in rows.subqueries:
+        if isinstance(one.window, RowsWindow):
+            problems.not_yet("a window by ROWS over a subquery", one.window.span, "for example: [RANGE 20 MINUTES]")
+
+
 def _no_window(rows: RowsSyntax, catalog: Catalog, problems: Problems) -> None:
     """A query without any window: which stream lacks it, if there is one."""
     for token in rows.tokens:
@@ -120,9 +153,62 @@ def _no_window(rows: RowsSyntax, catalog: Catalog, problems: Problems) -> None:
     problems.not_yet("a query without a stream", rows.span)
 
 
-def _range(item: WindowedName, cadence: Cadence) -> Micros:
-    """The length of a window; [NOW] covers what came since the previous instant."""
-    return item.window.length.us if isinstance(item.window, RangeWindow) else cadence.us
+def _window(
+    window: WindowSyntax, stream: Stream, columns: tuple[str, ...], cadence: Cadence, back_us: Micros
+) -> RowWindow:
+    """A window of a stream, of which the text may name these columns."""
+    if not isinstance(window, RowsWindow):
+        return RowWindow(stream.name, bind_range(window, cadence), columns, back_us)
+    keys = {key.columns[0].parts[-1].lower() for key in window.partition}
+    named = {name.lower() for name in columns} | keys
+    kept, by = (tuple(c.name for c in stream.columns if c.name.lower() in some) for some in (named, keys))
+    return RowWindow(stream.name, None, kept, back_us, window.rows, by)
+
+
+def _inputs(windows: Sequence[RowWindow], cadence: Cadence) -> tuple[Input, ...]:
+    """The windows as a header has them.
+
+    One by rows has no beginning: its late rows are those of the longest other one, or since the previous instant.
+    """
+    reach = [one.reach_us for one in windows if one.range_us is not None]
+    longest = max(reach or [cadence.us + one.back_us for one in windows])
+    return tuple(
+        dict.fromkeys(Input(one.stream, longest if one.range_us is None else one.reach_us) for one in windows)
+    )
+
+
+def _check_keys(item: WindowedName, window: RowsWindow, stream: Stream, problems: Problems) -> None:
+    """The keys of a window by rows are columns of the stream."""
+    scope = Scope((Relation(item.name.text, "stream", stream.name, stream.columns, item.name.span),))
+    for key in window.partition:
+        row_expression(key, scope, "PARTITION BY", problems)
+        whole = [one for one in key.columns if one.end - one.first == len(key.tokens)]
+        found = [column for one in whole for column in scope.find(one.parts) if column.used == len(one.parts)]
+        if not found and not (whole and not scope.find(whole[0].parts)):
+            problems.not_yet("an expression as the key of a window", key.span, "declare it as a column of the stream")
+        elif found and found[0].column.type.upper().startswith(NESTED):
+            problems.not_yet(f"a key of type {found[0].column.type} of a window", key.span)
+
+
+def _unite(
+    streams: Sequence[Stream],
+    rows: RowsSyntax,
+    union: StreamUnion,
+    columns: list[tuple[str, ...]],
+    problems: Problems,
+) -> tuple[str, ...]:
+    """The columns that united streams have, of those that the text may name; ``columns`` keeps these of each."""
+    check_united(zip(streams, (rows.windows[number].name.span for number in union.windows)), problems)
+    common = {column.name.lower() for column in common_columns(streams)}
+    for number, stream in zip(union.windows, streams):
+        columns[number] = tuple(name for name in columns[number] if name.lower() in common) or (stream.event_time,)
+    return tuple(name for name in columns[union.windows[0]] if name.lower() in common)
+
+
+def _texts(rows: RowsSyntax, texts: RowTexts) -> tuple[SparkText, SparkText, SparkText]:
+    """The SELECT, what follows ORDER BY, and what begins with LIMIT or OFFSET."""
+    order = rows.order + (rows.order < rows.tail)
+    return texts.text(0, rows.order), texts.text(order, rows.tail), texts.text(rows.tail, len(rows.tokens))
 
 
 def _columns(tokens: Sequence[Written], stream: Stream) -> tuple[str, ...]:
@@ -160,42 +246,13 @@ def _check_calls(tokens: Sequence[Written], names: frozenset[str], problems: Pro
             problems.not_yet(f"{token.word}(...)", token.span)
 
 
+def _tables(tokens: Sequence[Written], catalog: Catalog) -> tuple[str, ...]:
+    """The tables that a text may name."""
+    words = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
+    return tuple(name for name in catalog.tables if name in words)
+
+
 def _names(catalog: Catalog) -> frozenset[str]:
     """The names of all columns, in lower case."""
     relations: list[Stream | Table] = [*catalog.streams.values(), *catalog.tables.values()]
     return frozenset(column.name.lower() for relation in relations for column in relation.columns)
-
-
-def _texts(rows: RowsSyntax) -> tuple[SparkText, SparkText, SparkText]:
-    """The SELECT, what follows ORDER BY, and what begins with LIMIT or OFFSET."""
-    order = rows.order + (rows.order < rows.tail)
-    return _text(rows, 0, rows.order), _text(rows, order, rows.tail), _text(rows, rows.tail, len(rows.tokens))
-
-
-def _text(rows: RowsSyntax, first: int, end: int) -> SparkText:
-    windows = {one.index: (number, one) for number, one in enumerate(rows.windows)}
-    found: list[Token] = []
-    spans: list[Span] = []
-    index = first
-    while index < end:
-        token = rows.tokens[index]
-        if index in windows:
-            number, one = windows[index]
-            found.append(WindowPlace(number, "" if one.has_alias else quoted(one.name.text)))
-        elif _is_now(rows.tokens, index):
-            index += 2
-            found.append(InstantPlace())
-        else:
-            gap = index == 0 or rows.tokens[index - 1].end < token.start
-            if index - 1 in windows:
-                gap = token.kind != "symbol"
-            found.append(Word(token.text, gap))
-        spans.append(Span(token.start, rows.tokens[index].end))
-        index += 1
-    return SparkText(tuple(found), tuple(spans))
-
-
-def _is_now(tokens: Sequence[Written], index: int) -> bool:
-    """Whether ``now()`` begins here."""
-    words = [token.word for token in tokens[index : index + 3]]
-    return words == ["NOW", "(", ")"] and (index == 0 or tokens[index - 1].word != ".")

@@ -30,8 +30,8 @@ def bind_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> tup
 def _filtered(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> GroupedRows:
     """Joins and WHERE."""
     parts = conjuncts(select.where) if select.where is not None else []
-    joins, parts = bind_joins(bound, parts, problems)
-    return GroupedRows(joins, *bind_predicate(parts, bound.scope, problems))
+    found = bind_joins(bound, parts, problems)
+    return GroupedRows(found.joins, *bind_predicate(found.left, bound.scope, problems), same=found.same)
 
 
 def check_rows(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> None:

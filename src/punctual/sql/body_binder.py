@@ -45,6 +45,11 @@ class BodyBinder(Protocol):
         """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
         ...
 
+    @property
+    def joins_windows(self) -> bool:
+        """Whether it binds joins of streams, of queries with QUALITY."""
+        ...
+
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
         """Whether a SELECT is of this kind. The first binder that claims it binds it."""
         ...

@@ -1,8 +1,8 @@
 """A query as Spark's own text: its windows and our clauses are found, wherever they stand; all else is left to Spark.
 
-A window stands after the name of a stream: ``s [RANGE 10 SECONDS]``. Our clauses (PERIOD, DEADLINE ...) stand outside
-all brackets, where an expression has ended: two operands never stand side by side in Spark SQL, so a column that is
-called ``period`` is none of them.
+A window stands after the name of a stream, ``s [RANGE 10 SECONDS]``, or after a subquery of FROM. Our clauses (PERIOD,
+DEADLINE ...) stand outside all brackets, where an expression has ended: two operands never stand side by side in Spark
+SQL, so a column that is called ``period`` is none of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from punctual.sql.syntax.tokens import Token
 from punctual.sql.syntax.written import Name
 
 BEFORE_RELATION = frozenset(("FROM", "JOIN", ",", "(", "ALL", "TABLE", "LATERAL"))
+BEGINS_SUBQUERY = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "("))
 BEGINS_WINDOW = frozenset(("RANGE", "SIZE", "NOW", "ROWS", "PARTITION BY"))
 ENDS_SELECT = frozenset(("LIMIT", "OFFSET"))
+PIPE = "|>"
 AFTER_RELATION = ENDS_SELECT | ENDS_EXPRESSION | {
     "AS", "USING", "LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "WINDOW", "EXCEPT", "INTERSECT", "MINUS", "SORT BY",
-    "CLUSTER BY", "DISTRIBUTE BY", "SELECT",
+    "CLUSTER BY", "DISTRIBUTE BY", "SELECT", "QUALIFY",
 }
 """Words after a FROM item that are no name for it."""
 
@@ -43,6 +45,15 @@ class WindowedName:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowedSubquery:
+    """``(SELECT ...) [RANGE 1 MINUTE]``: the indexes of its brackets, and the window after it."""
+
+    first: int
+    last: int
+    window: WindowSyntax
+
+
+@dataclass(frozen=True, slots=True)
 class RowsSyntax:
     """A query from SELECT or WITH on: its tokens without windows and clauses, and those.
 
@@ -51,6 +62,7 @@ class RowsSyntax:
 
     tokens: tuple[Token, ...]
     windows: tuple[WindowedName, ...]
+    subqueries: tuple[WindowedSubquery, ...]
     clauses: tuple[Clause, ...]
     order: int
     tail: int
@@ -68,8 +80,10 @@ def parse_rows(source: str, tokens: tuple[Token, ...]) -> RowsSyntax:
     cursor = Cursor(source, tokens)
     kept: list[Token] = []
     windows: list[WindowedName] = []
+    subqueries: list[WindowedSubquery] = []
     clauses: tuple[Clause, ...] = ()
-    opened: list[Token] = []
+    opened: list[tuple[int, Token]] = []
+    closed = -1
     ends: dict[str, int] = {}
     while not cursor.done:
         token = cursor.peek()
@@ -78,19 +92,24 @@ def parse_rows(source: str, tokens: tuple[Token, ...]) -> RowsSyntax:
             window = parse_window(cursor)
             windows.append(WindowedName(Name(kept[-1].value, kept[-1].span), window, len(kept) - 1, _is_alias(cursor)))
             continue
+        if word == "[" and cursor.peek(1).word in BEGINS_WINDOW and _is_subquery(kept, closed):
+            subqueries.append(WindowedSubquery(closed, len(kept) - 1, parse_window(cursor)))
+            continue
         if not opened and word in CLAUSES and _ends_operand(kept):
             clauses = (*clauses, parse_clause(cursor, clauses))
             continue
-        _bracket(token, opened)
-        if not opened and (word == "ORDER BY" or word in ENDS_SELECT):
+        closed = _bracket(token, len(kept), opened)
+        if not opened and word == PIPE and cursor.peek(1).word not in ENDS_SELECT:
+            ends.clear()  # what follows takes the rows in any order
+        elif not opened and (word == "ORDER BY" or word in (PIPE, *ENDS_SELECT)):
             ends.setdefault("order" if word == "ORDER BY" else "tail", len(kept))
         kept.append(cursor.next())
     if opened:
-        raise ParseError("parse.syntax", "this bracket is never closed", span=opened[-1].span)
+        raise ParseError("parse.syntax", "this bracket is never closed", span=opened[-1][1].span)
     size = len(kept)
     tail = ends.get("tail", size)
     order = min(ends.get("order", tail), tail)
-    return RowsSyntax(tuple(kept), tuple(windows), clauses, order, tail, cursor.since(0))
+    return RowsSyntax(tuple(kept), tuple(windows), tuple(subqueries), clauses, order, tail, cursor.since(0))
 
 
 def _is_relation(before: list[Token]) -> bool:
@@ -98,6 +117,13 @@ def _is_relation(before: list[Token]) -> bool:
     return (
         len(before) > 1 and before[-1].kind in ("word", "quoted") and before[-2].word in BEFORE_RELATION
     )
+
+
+def _is_subquery(before: list[Token], opened: int) -> bool:
+    """Whether the last token closes the bracket of this index, and a subquery of FROM with it."""
+    if not before or before[-1].word != ")" or opened < 1:
+        return False
+    return before[opened - 1].word in BEFORE_RELATION and before[opened + 1].word in BEGINS_SUBQUERY
 
 
 def _is_alias(cursor: Cursor) -> bool:
@@ -116,11 +142,12 @@ def _ends_operand(before: list[Token]) -> bool:
     return last.word not in OPERATOR_WORDS
 
 
-def _bracket(token: Token, opened: list[Token]) -> None:
-    """Keep account of the brackets that are open."""
+def _bracket(token: Token, index: int, opened: list[tuple[int, Token]]) -> int:
+    """Keep account of the brackets that are open; the index of the one that the token closes, -1 if it closes none."""
     if token.word in OPENING:
-        opened.append(token)
+        opened.append((index, token))
     elif token.word in OPENING.values():
-        if not opened or OPENING[opened[-1].word] != token.word:
+        if not opened or OPENING[opened[-1][1].word] != token.word:
             raise ParseError("parse.syntax", "this bracket closes nothing", span=token.span)
-        opened.pop()
+        return opened.pop()[0]
+    return -1

@@ -61,6 +61,14 @@ class Program:
         return declared
 
 
+class RefusedProgram(ProgramErrors):
+    """Everything that is wrong with a program; ``bound`` is what is left of it, which may have errors of its own."""
+
+    def __init__(self, errors: Sequence[PunctualError], bound: Program) -> None:
+        super().__init__(errors, bound.text)
+        self.bound = bound
+
+
 def compile_program(
     text: str, catalog: Catalog = EMPTY, *, base: str, binders: Sequence[BodyBinder], row_body: RowBody
 ) -> Program:
@@ -81,7 +89,7 @@ def compile_program(
 
     Raises
     ------
-    ProgramErrors
+    RefusedProgram
         Everything that is wrong, in the order of the spans.
     """
     tokens, broken = tokenize(text)
@@ -99,9 +107,10 @@ def compile_program(
             binder.fail(created_name(statement))
             continue
         binder.bind(syntax)
+    program = Program(binder.catalog, tuple(binder.statements), text)
     if binder.errors:
-        raise ProgramErrors(binder.errors, text)
-    return Program(binder.catalog, tuple(binder.statements), text)
+        raise RefusedProgram(binder.errors, program)
+    return program
 
 
 class _Binder:

@@ -49,7 +49,7 @@ def _collect_at_open(directory: Directory) -> None:
         files.remove(directory.name(file + TEMPORARY))
     for old in own(files, directory.path, "program")[:-1]:
         files.remove(directory.name(f"program/{old}"))
-    for folder in ("program", "sinks", "displayed"):
+    for folder in ("program", "sinks", "displayed", "ledger"):
         for name in half_written(files, directory.path, folder):
             files.remove(directory.name(f"{folder}/{name}"))
 

@@ -22,6 +22,7 @@ OWN = {
     "answers": re.compile(r"[0-9]{20}\.log"),
     "sinks": re.compile(r".+\.json"),
     "displayed": re.compile(r"rankings\.json"),
+    "ledger": re.compile(r"[0-9]{12}-[0-9]{20}-[0-9a-f]{8}\.parquet"),
 }
 """Files that we make, by folder; each may also stand there with the ending of what is being written."""
 INCOMING = re.compile(r"[0-9]{12}")

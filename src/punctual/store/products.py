@@ -10,7 +10,9 @@ product         what it is                                    where it goes
 `Facts`         counters of a partition, all in the value     the progress of its stream, in the manifest's body
 `ShardAnswers`  answers of a reader from one shard (Arrow)    the pass that asked
 `RowAnswer`     rows that answer a row query (Arrow)          the pass that asked
+`CountedRows`   how many rows a window has                    the pass that asked
 `MergedCells`   all cells of one shard in one file (Arrow)    a section of a base
+`TaskTime`      core time of a task, instead of rows          the core time of who asked for the job
 ==============  ============================================  =====================================================
 
 Spark's workers load this module: it imports nothing of the engine.
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 BEGINNING = -(2**63)
 OUTPUT = pa.schema(
@@ -53,13 +56,16 @@ class RetainedRows(msgspec.Struct, frozen=True, tag="rows", tag_field="product")
 
     Columns are the event time in microseconds (``own_names.TIME``) and columns of the stream by their names, as many as
     the row queries of that time may name. ``meaning`` is that of the stream's columns: a stream that is declared in
-    another way does not read them.
+    another way does not read them. ``columns`` are the names of all columns, none where they were not written down.
+    ``sifted`` rows were chosen when files were merged, as the last ones that windows by rows need.
     """
 
     stream: str
     least: int
     greatest: int
     meaning: str = ""
+    columns: tuple[str, ...] = ()
+    sifted: bool = False
 
 
 class DeadRows(msgspec.Struct, frozen=True, tag="dead", tag_field="product"):
@@ -71,10 +77,11 @@ class DeadRows(msgspec.Struct, frozen=True, tag="dead", tag_field="product"):
 class Facts(msgspec.Struct, frozen=True, tag="facts", tag_field="product"):
     """Counters of a stream's rows; ``least`` and ``greatest`` are event times of accepted rows.
 
-    ``tops`` has the greatest event time by origin, where it was asked for.
+    ``tops`` has the greatest event time by origin, where it was asked for. ``shed`` rows were not read at all: they are
+    neither accepted, nor late, nor dead.
 
     >>> Facts("s", 2, greatest=9, least=3).plus(Facts("s", 1, 1, 0, 5, 11))
-    Facts(stream='s', accepted=3, late=1, dead=0, least=3, greatest=11, tops={})
+    Facts(stream='s', accepted=3, late=1, dead=0, least=3, greatest=11, tops={}, shed=0)
     """
 
     stream: str
@@ -84,6 +91,7 @@ class Facts(msgspec.Struct, frozen=True, tag="facts", tag_field="product"):
     least: int | None = None
     greatest: int | None = None
     tops: dict[str, int] = {}
+    shed: int = 0
 
     def plus(self, other: Facts) -> Facts:
         """Both together."""
@@ -97,6 +105,7 @@ class Facts(msgspec.Struct, frozen=True, tag="facts", tag_field="product"):
             min(least, default=None),
             max(greatest, default=None),
             {name: max(one.get(name, BEGINNING) for one in (self.tops, other.tops)) for name in self.tops | other.tops},
+            self.shed + other.shed,
         )
 
 
@@ -113,15 +122,29 @@ class RowAnswer(msgspec.Struct, frozen=True, tag="row answer", tag_field="produc
     slot: str
 
 
+class CountedRows(msgspec.Struct, frozen=True, tag="counted", tag_field="product"):
+    """How many rows a window of a counting job has; ``window`` is its index."""
+
+    window: int
+
+
 class MergedCells(msgspec.Struct, frozen=True, tag="merged", tag_field="product"):
     """The cells that ``work`` of a shard job has in one shard."""
 
     work: int
 
 
+class TaskTime(msgspec.Struct, frozen=True, tag="time", tag_field="product"):
+    """Core time that a task used in its Python worker: as many microseconds as the product has "rows"."""
+
+
 Kept = Cells | LateCells | RetainedRows
 """What a manifest's sections hold."""
-Product = Cells | LateCells | RetainedRows | DeadRows | Facts | ShardAnswers | RowAnswer | MergedCells
+Product = (
+    Cells | LateCells | RetainedRows | DeadRows | Facts
+    | ShardAnswers | RowAnswer | CountedRows | MergedCells | TaskTime
+)  # fmt: skip
+_TIME = msgspec.json.encode(TaskTime())
 _PRODUCTS: msgspec.json.Decoder[Product] = msgspec.json.Decoder(Product)
 
 
@@ -169,6 +192,22 @@ def outputs(table: pa.Table) -> Iterator[Produced]:
     for row in table.to_pylist():
         data = row["payload"] if row["path"] is None else row["path"]
         yield Produced(_PRODUCTS.decode(row["product"]), row["rows"], data)
+
+
+def without_times(table: pa.Table) -> tuple[pa.Table, int]:
+    """The rows of a job's output without the times of its tasks, and their sum in microseconds.
+
+    >>> table = pa.Table.from_batches([output(Produced(TaskTime(), 7)), output(Produced(Facts("s"), 2))])
+    >>> rest, core_us = without_times(table)
+    >>> [produced.rows for produced in outputs(rest)], core_us
+    ([2], 7)
+    """
+    times = pc.equal(table.column("product"), pa.scalar(_TIME, pa.binary())).to_numpy().nonzero()[0].tolist()
+    if not times:
+        return table, 0
+    starts, ends = [0, *(place + 1 for place in times)], [*times, table.num_rows]
+    rest = pa.concat_tables([table.slice(start, end - start) for start, end in zip(starts, ends)])
+    return rest, sum(table.column("rows").take(times).to_pylist())
 
 
 def to_ipc(table: pa.Table) -> pa.Buffer:

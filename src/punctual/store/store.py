@@ -22,7 +22,9 @@ Layout (``docs/state.md`` describes it for users)
     journal/, answers/         logs of records
     sinks/<sink>.json          how far a sink has got
     displayed/rankings.json    answers that are no longer in the log and that the next ones depend on
+    ledger/<number>-...        what batches and answers used
     closed.json                how far the state had come when it was last closed
+    costs.json                 what was learned of costs; it may be lost
     feeds/<stream>/            rows fed from Python
 
 Invariants
@@ -57,12 +59,14 @@ from punctual.store.directory import Directory
 from punctual.store.garbage import collect
 from punctual.store.identity import Identity, read_identity, write_identity
 from punctual.store.layout import CLOSED, PLAN, number, own
+from punctual.store.ledger import LedgerFiles
 from punctual.store.letters import DeadLetter, DeadLetters, letters_file, lines
 from punctual.store.manifest import Manifest, Section
 from punctual.store.outputs import Outputs
 from punctual.store.positions import Positions
 from punctual.store.products import Cells, Kept, LateCells, Produced, RetainedRows
 from punctual.store.records import RecordLog
+from punctual.store.saved_costs import SavedCosts
 from punctual.store.saved_program import SavedProgram
 
 T = TypeVar("T")
@@ -89,6 +93,8 @@ class Store:
         self.program = SavedProgram(self._kept)
         self.letters = DeadLetters(self._kept)
         self.outputs = Outputs(self._kept)
+        self.ledger = LedgerFiles(self._kept)
+        self.costs = SavedCosts(self._kept)
         self._look_for_witnesses()
 
     def _look_for_witnesses(self) -> None:

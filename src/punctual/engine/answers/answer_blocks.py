@@ -8,7 +8,7 @@ fail is found by the caller, who asks again job by job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,16 @@ Evaluate = Callable[[Sequence[Question]], list[list[pa.Array]]]
 
 def answer_blocks(answered: Sequence[AnsweredJobs], evaluate: Evaluate, now: Callable[[], Micros]) -> Answers:
     """The answers of all jobs; the time is asked ``now`` once everything is evaluated."""
+    answered = [_put_together(one) for one in answered]
     results = _results(answered, evaluate)
     return Answers(_groups(answered, results, now()))
+
+
+def _put_together(answered: AnsweredJobs) -> AnsweredJobs:
+    """What cells gave, as rows of answers."""
+    job = answered.joined()
+    rows = kind_of(job.query).put_together(job, answered.answered)
+    return answered if rows is answered.answered else replace(answered, answered=rows)
 
 
 def _results(answered: Sequence[AnsweredJobs], evaluate: Evaluate) -> list[Result]:
@@ -142,30 +150,36 @@ def _compact(table: pa.Table, first: int) -> pa.Table:
 
 
 def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order, now: Micros) -> pa.Table:
-    """The fields of all answers except their rows, block after block."""
+    """The fields of all answers except their rows, block after block. A late answer is worth nothing."""
     members = [len(group) for group in groups]
     answers = np.array([group.size for group in groups], np.int64)
     told = np.arange(answers.sum()) if order.answers is None else order.answers
     owner = np.repeat(order.blocks, order.counts)
     at = _tiled([group.due.instants for group in groups], members)[told]
     since = at - np.concatenate([group.asked.readers.ranges for group in groups])[owner]
-    covered = since >= np.concatenate([group.asked.covered_from for group in groups])[owner]
+    begins = np.concatenate([group.asked.begins for group in groups])[owner]
+    covered = (since >= np.concatenate([group.asked.covered_from for group in groups])[owner]) | ~begins
+    if any(group.lacking is not None for group in groups):
+        lacking = [np.zeros(group.size, np.bool_) if group.lacking is None else group.lacking for group in groups]
+        covered &= ~np.concatenate(lacking)[told]
     group_of = np.repeat(np.arange(answers.size), answers)[told]
     sizes = np.array([len(result.rows) for result in results], np.int64)
     errors = zip((result.error for result in results), sizes.tolist())
     error = pa.concat_arrays([pa.nulls(n, pa.string()) if one is None else one for one, n in errors])
     told_by = np.repeat(np.arange(sizes.size), sizes)[told]
     late = [np.zeros(group.size, np.int64) if group.late is None else group.late.ravel() for group in groups]
+    times = _times(groups, members, told, owner, now)
+    quality = pa.array(_each([result.quality for result in results], sizes)[told])
     columns: Mapping[str, pa.Array] = {
         "number": pa.array(np.array([group.number for group in groups], np.int32)[group_of]),
         "at": pa.array(at),
-        "from": pa.array(since),
-        "basis": pa.array([result.basis for result in results]).take(pa.array(told_by)),
-        "quality": pa.array(_each([result.quality for result in results], sizes)[told]),
+        "from": pa.array(since, mask=~begins),
+        "basis": _bases(results, sizes, told_by, told),
+        "quality": pc.if_else(pc.fill_null(times["on_time"], True), quality, 0.0),
         "kept": pa.array(_each([result.kept for result in results], sizes)[told]),
         "complete": pa.array(covered & ~_lacking(results, sizes)[told]),
         "error": error if order.answers is None else error.take(pa.array(told)),
-        **_times(groups, members, told, owner, now),
+        **times,
         "execution": _executions(groups, members, told, group_of),
         "late_rows": pa.array(np.concatenate(late)[told]),
     }
@@ -189,6 +203,14 @@ def _executions(groups: Sequence[JobGroup], members: Sequence[int], told: I64, g
 def _each(values: Sequence[float | NDArray[np.float64]], counts: I64) -> NDArray[np.float64]:
     """One value for each answer; some results have the same for all of theirs."""
     return np.concatenate([np.broadcast_to(value, count) for value, count in zip(values, counts.tolist())])
+
+
+def _bases(results: Sequence[Result], sizes: I64, told_by: I64, told: I64) -> pa.Array:
+    """What each answer rests on: mostly the same for all answers of a result."""
+    if all(isinstance(result.basis, str) for result in results):
+        return pa.array([result.basis for result in results]).take(pa.array(told_by))
+    every = (pa.repeat(one.basis, n) if isinstance(one.basis, str) else one.basis for one, n in zip(results, sizes))
+    return pa.concat_arrays([part.cast(pa.string()) for part in every]).take(pa.array(told))
 
 
 def _lacking(results: Sequence[Result], sizes: I64) -> Bools:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -10,11 +10,17 @@ from punctual.clock import Clock, Micros
 from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
-from punctual.engine.answers.row_answers import answer_rows
+from punctual.engine.answers.pass_spent import PassAccounts, PassSpent, Stopwatch
+from punctual.engine.answers.row_answers import RowBounds, answer_rows
+from punctual.engine.answers.row_coverage import RowCoverage
+from punctual.engine.answers.row_model import RowModel
+from punctual.engine.answers.scan_budgets import PassTime
 from punctual.engine.batch.failing_clause import explain_stop, first_failing
 from punctual.engine.batch.isolate import reason
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
+from punctual.estimate.accounts import Accounts
+from punctual.estimate.execution_cost import ExecutionCost
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
@@ -26,59 +32,111 @@ from punctual.schedule.events import ClassCost
 
 MAX_INSTANTS_LEARNED = 10_000
 """A pass of more instants is a backlog: it says nothing about ordinary passes."""
+FINISH_ALPHA = 0.2
+"""How much of the last one is in the time that answers take once their job is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPass:
-    """Blocks of answers, the queries that failed with the reason, and what the pass cost each sharing class."""
+    """Blocks of answers, the queries that failed with the reason, what the pass cost each sharing class, and what its
+    answers used.
+
+    ``rows_us`` is how long what is answered from rows took, ``rows_core_us`` the core time that it used, ``rows_part``
+    how much of it was done where scans used less than was decided; ``executions`` is what it will cost the next time.
+    """
 
     blocks: Answers = field(default_factory=lambda: Answers(()))
     failed: tuple[tuple[str, str], ...] = ()
     costs: tuple[ClassCost, ...] = ()
+    spent: PassSpent = field(default_factory=PassSpent.nothing)
+    rows_us: float = 0.0
+    rows_core_us: float = 0.0
+    executions: Mapping[str, ExecutionCost] | None = None
+    rows_part: float = 1.0
 
 
 class Answering:
-    """Answers what is due. ``timed`` says whether time counts: not in a replay at full speed."""
+    """Answers what is due. ``timed`` says whether time counts: not in a replay at full speed.
+
+    ``cuts`` says whether queries with QUALITY use less of their rows where a job takes longer than it should.
+    """
 
     def __init__(
-        self, backend: Backend, clock: Clock, last: LastAnswers, memories: KindMemories, *, timed: bool
+        self,
+        backend: Backend,
+        clock: Clock,
+        last: LastAnswers,
+        memories: KindMemories,
+        accounts: Accounts,
+        row_model: RowModel,
+        *,
+        timed: bool,
+        cuts: bool = False,
     ) -> None:
         self._backend = backend
         self._clock = clock
         self._last = last
         self._memories = memories
+        self._accounts = accounts
+        self._row_model = row_model
         self._timed = timed
+        self._cuts = cuts
+        self._finish_us = 0.0
+        self._row_coverage = RowCoverage()
 
-    def answer(self, jobs: list[JobGroup], memory: Holders, timing: Timing, max_rows: int) -> AnsweredPass:
+    def answer(self, jobs: list[JobGroup], memory: Holders, timing: Timing, bounds: RowBounds) -> AnsweredPass:
         """The answers of a pass: one call of the kernel per unit, one of Catalyst, one job for all row queries.
 
-        An answer of a row query has at most ``max_rows`` rows.
+        ``bounds`` are those of row queries.
         """
         jobs = [self._with_last(job) for job in jobs]
+        accounts = PassAccounts(self._accounts, jobs, memory.keys)
+        watch = Stopwatch(self._clock, self._backend.core_time)
+        began = self._clock.monotonic()
+        ahead = self._clock.now() - began
+
+        def now() -> Micros:
+            """The wall clock, unless it jumps: answers were due by the clock that it was when their pass began."""
+            return ahead + self._clock.monotonic()
+
         answered, spent = memory.answer(jobs)
-        by_rows, failed = answer_rows([j for j in jobs if j.asked.unit is None], memory, self._backend, max_rows)
+        accounts.from_panes(watch.lap(), spent)
+        row_jobs = [job for job in jobs if job.asked.unit is None]
+        time = PassTime.of(row_jobs, began, ahead, self._finish_us) if self._cuts else None
+        began = self._clock.monotonic()
+        by_rows, failed = answer_rows(
+            row_jobs, memory, self._backend, self._row_model, bounds, self._row_coverage, time
+        )
+        rows_us = float(self._clock.monotonic() - began) if row_jobs else 0.0
+        used, part = self._row_model.take_spent(), self._row_model.take_part()
+        rows_core_us = sum(one.used_us for several in used.values() for one in several)
+        accounts.from_rows(watch.lap(), used)
         answered += by_rows
         for one in answered:
             self._memories.see(one, memory.streams)
         began = self._clock.monotonic()
         try:
-            blocks = answer_blocks(answered, self._backend.evaluate, self._clock.now)
+            blocks = answer_blocks(answered, self._backend.evaluate, now)
         except Exception:
             if not self._backend.alive():
                 raise
-            alone = self._one_by_one(answered)
-            return replace(alone, failed=(*failed, *alone.failed))
+            alone = self._one_by_one(answered, now)
+            accounts.finished(watch.lap())
+            return replace(alone, failed=(*failed, *alone.failed), spent=accounts.spent())
+        accounts.finished(watch.lap())
+        if row_jobs:
+            self._finish_us += FINISH_ALPHA * (self._clock.monotonic() - began - self._finish_us)
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
-        return AnsweredPass(blocks, tuple(failed), costs)
+        return AnsweredPass(blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_core_us, rows_part=part)
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""
         last = self._last.of(job.asked.queries[0]) if len(job) == 1 else None
         return job if last is None else replace(job, last=last)
 
-    def _one_by_one(self, answered: Sequence[AnsweredJobs]) -> AnsweredPass:
+    def _one_by_one(self, answered: Sequence[AnsweredJobs], now: Callable[[], Micros]) -> AnsweredPass:
         """Some query's expressions fail: answer each by itself, and name those that fail."""
         blocks: list[AnswerBlock] = []
         failed: list[tuple[str, str]] = []
@@ -86,7 +144,7 @@ class Answering:
         for one in singles:
             job = one.joined()
             try:
-                blocks += answer_blocks([one], self._backend.evaluate, self._clock.now)
+                blocks += answer_blocks([one], self._backend.evaluate, now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from punctual.engine.program.programs import Programs
+from punctual.estimate.window_work import Work
 from punctual.kinds.asked import AskedTogether, asked, form
 from punctual.kinds.job_group import JobGroup
 from punctual.plan.shared import Reader, RowReader
@@ -39,7 +40,12 @@ class PassJobs:
         for group in joined(firings):
             for members, together in self._forms(group.cohort, group.setting):
                 late = None if group.late is None else group.late[members]
-                found.append(JobGroup(together, group.due, group.number, group.released, late, group.setting))
+                found.append(
+                    JobGroup(
+                        together, group.due, group.number, group.released, late, setting=group.setting,
+                        level=group.level, budget_us=group.budget_us,
+                    )
+                )  # fmt: skip
         return found
 
     def _forms(self, cohort: Cohort, setting: float | None) -> Forms:
@@ -50,6 +56,7 @@ class PassJobs:
 
     def _made(self, cohort: Cohort, setting: float | None) -> Forms:
         types, state = self._programs.running.types, self._programs.state.queries
+        works = self._programs.running.timing.works
         each = [asked(self._readers[query], types[query], setting) for query in cohort.queries]
         by_form: dict[Hashable, list[int]] = {}
         for number, one in enumerate(each):
@@ -62,9 +69,15 @@ class PassJobs:
                 np.array([cohort.places[n] for n in members], np.int64),
                 np.array([state[query].after for query in queries], np.int64),
                 np.array([state[query].covered_from for query in queries], np.int64),
+                np.array([_work(works[query], len(queries)) for query in queries], np.float64),
             )
             found.append((members, together))
         return found
+
+
+def _work(work: Work, queries: int) -> float:
+    """What an answer costs where so many queries share one execution; nothing costs nothing."""
+    return float(work.own + work.shared / queries) or 1.0
 
 
 def joined(firings: Sequence[FiringGroup]) -> list[FiringGroup]:
@@ -75,7 +88,7 @@ def joined(firings: Sequence[FiringGroup]) -> list[FiringGroup]:
     """
     found: dict[Hashable, list[FiringGroup]] = {}
     for group in firings:
-        found.setdefault((id(group.cohort), group.number, group.setting), []).append(group)
+        found.setdefault((id(group.cohort), group.number, group.setting, group.level), []).append(group)
     several = list(found.values())
     owners: dict[tuple[str, int, float | None], int] = {}
     owned = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +13,10 @@ from punctual.engine.batch.batch_products import Reduced, gather, letter
 from punctual.engine.batch.failing_clause import explain_stop, first_failing, row_pieces
 from punctual.engine.batch.isolate import Culprits, find, reason
 from punctual.engine.batch.progress import Progress
+from punctual.engine.batch.state_faults import state_fault
 from punctual.engine.program.running_program import RunningProgram
 from punctual.errors import RunError
+from punctual.kernel.sample.marks import SHARES
 from punctual.kinds.registry import needs_of
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs, RowNeeds
@@ -32,7 +34,8 @@ PATIENCE = 1
 class Slices:
     """What one batch reads: a slice of each stream (None: nothing is left of it), and which event times may count.
 
-    ``paced`` says that parts are released by their event times.
+    ``paced`` says that parts are released by their event times; ``shares`` has the streams of which only a share of the
+    rows is read, in ten-thousandths.
     """
 
     batch: int
@@ -40,6 +43,7 @@ class Slices:
     earliest: Micros
     horizon: Micros
     paced: bool = False
+    shares: Mapping[str, int] = field(default_factory=dict)
 
     def without(self, files: Sequence[tuple[str, str, str]]) -> Slices:
         """The same without those files (stream, path, reason)."""
@@ -76,6 +80,7 @@ class BatchJob:
             except Exception as problem:
                 if not self.backend.alive():
                     raise
+                _raise_fault(problem)
                 found = self._culprits(running, work)
                 if not found and not patience:
                     raise _unexplained(problem) from problem
@@ -102,6 +107,7 @@ class BatchJob:
                 earliest=work.earliest,
                 horizon=work.horizon,
                 tops=self.feeds[name].arrivals(planned).differ or (work.paced and len(planned.parts) > 1),
+                share=work.shares.get(name, SHARES),
             )
             for name, planned in work.slices.items()
             if planned is not None
@@ -143,6 +149,7 @@ class BatchJob:
         except Exception as problem:
             if not self.backend.alive():
                 raise
+            _raise_fault(problem)
             return problem
         return None
 
@@ -173,6 +180,12 @@ def _without_units(running: RunningProgram) -> RunningProgram:
         for name, several in running.branches.items()
     }
     return replace(running, branches=first)
+
+
+def _raise_fault(problem: Exception) -> None:
+    fault = state_fault(problem)
+    if fault is not None:
+        raise fault from problem
 
 
 def _unexplained(problem: Exception) -> RunError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import pyarrow as pa
 
 from punctual.clock import iso
@@ -47,7 +48,7 @@ def gather(
                 else:
                     inline.setdefault(kept, []).append(produced.table())
             case RetainedRows() as rows:
-                meant = RetainedRows(rows.stream, rows.least, rows.greatest, (meanings or {}).get(rows.stream, ""))
+                meant = msgspec.structs.replace(rows, meaning=(meanings or {}).get(rows.stream, ""))
                 reduced.sections.append(replace(produced, product=meant))
             case other:
                 raise InternalError(f"a tick does not yield {other}")

@@ -27,6 +27,8 @@ class Progress:
     accepted: int = 0
     late: int = 0
     dead: int = 0
+    shed: int = 0
+    """Rows that were not read at all, so that nothing else is known of them: they are none of the others."""
 
     def after(self, facts: Facts, watermark_us: Micros) -> Progress:
         """The progress after a batch with these facts."""
@@ -39,6 +41,7 @@ class Progress:
             accepted=self.accepted + facts.accepted,
             late=self.late + facts.late,
             dead=self.dead + facts.dead,
+            shed=self.shed + facts.shed,
         )
         if new.greatest is None:
             return new
@@ -51,10 +54,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What a batch reads, by stream, and how far ahead of the wall clock a row may be."""
+    """What a batch reads, by stream, and how far ahead of the wall clock a row may be.
+
+    ``shares`` has the streams of which only a share of the rows is read, in ten-thousandths. A batch that is read again
+    after a crash sheds the same rows.
+    """
 
     slices: Mapping[str, Slice]
     horizon: Micros
+    shares: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,8 @@ class BatchRecord:
 
     ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
     committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered. ``lag_us``
-    says how long the oldest rows of each stream waited to be read, where time counts.
+    says how long the oldest rows of each stream waited to be read, where time counts. ``shares`` are those of the plan,
+    and ``shed_rows`` is how many rows of each such stream were not read.
     """
 
     progress: Mapping[str, Progress]
@@ -72,6 +81,8 @@ class BatchRecord:
     slices: Mapping[str, Slice] = field(default_factory=dict)
     added: Mapping[str, int] = field(default_factory=dict)
     lag_us: Mapping[str, Micros] = field(default_factory=dict)
+    shares: Mapping[str, int] = field(default_factory=dict)
+    shed_rows: Mapping[str, int] = field(default_factory=dict)
 
 
 def committed(store: Store) -> dict[str, Progress]:
@@ -104,6 +115,7 @@ def joint(progress: Mapping[str, Progress], streams: Sequence[str]) -> Progress:
         sum(part.accepted for part in parts),
         sum(part.late for part in parts),
         sum(part.dead for part in parts),
+        sum(part.shed for part in parts),
     )
 
 

@@ -13,6 +13,7 @@ from punctual.clock import Clock
 from punctual.engine.batch.progress import Progress
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.running_program import RunningProgram
+from punctual.estimate.execution_cost import ExecutionCost
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.schedule.firings import OpenFrom
@@ -26,11 +27,15 @@ Units = Mapping[str, Unit]
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A batch that is held: the late rows of each stream as of it, and whether too much is held on the driver."""
+    """A batch that is held: the late rows of each stream as of it, and whether too much is held on the driver.
+
+    ``executions`` is what queries that read rows will cost now, where that is known.
+    """
 
     batch: int
     late: Mapping[str, LateCounts]
     crowded: bool
+    executions: Mapping[str, ExecutionCost] | None = None
 
 
 class HeldBatches:
@@ -50,6 +55,11 @@ class HeldBatches:
         """The cells of its units."""
         assert self._holders is not None, "no program was installed"
         return self._holders
+
+    @property
+    def installed(self) -> bool:
+        """Whether a program was installed."""
+        return self._holders is not None
 
     def rehold(self, running: RunningProgram, units: Units, *, scan: bool, placement: str) -> Callable[[], None]:
         """Hold what another program needs; what it has in common with the one before stays as it is."""

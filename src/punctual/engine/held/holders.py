@@ -6,13 +6,13 @@ the program is installed and when batches are compacted: by the option ``placeme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from punctual.clock import Micros
 from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.held.late_rows import LateRows
 from punctual.engine.held.remote_panes import RemotePanes, assemble
-from punctual.engine.held.retained_rows import RetainedFiles
+from punctual.engine.held.retained_rows import RetainedFiles, retained_streams
 from punctual.engine.program.running_program import RunningProgram, same_meaning
 from punctual.kernel.panes.panes import Panes
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
@@ -56,6 +56,8 @@ class Holders:
         self.scan = scan
         self._elapsed = elapsed
         self._keys = {running.unit_key(index): index for index in range(len(running.specs))}
+        self.keys = {index: key for key, index in self._keys.items()}
+        """By unit, its name in the state."""
         self._unit_of = {reader.query.name: reader.unit for reader in running.plan.readers}
         units = running.plan.units
         self._longest = [max(length for length, _step in unit.windows) for unit in units]
@@ -77,7 +79,7 @@ class Holders:
             else:
                 self._panes[index] = Panes(running.specs[index], shards, scan)
                 self._loading.add(index)
-        self.rows = RetainedFiles(running.retained_meanings(), store.directory)
+        self.rows = RetainedFiles(retained_streams(running), store.directory)
         late: dict[str, LateRows] = former._late if former is not None else {}
         kept = {name for name, spec in running.late.items() if name in late and late[name].spec == spec}
         self._late: dict[str, LateRows] = {
@@ -148,6 +150,7 @@ class Holders:
                 self._remote[index].through = through
             else:
                 self._panes[index].seal(through)
+        self.rows.begin({name: one.least for name, one in progress.items()})
 
     def answer(self, jobs: Sequence[JobGroup]) -> tuple[list[AnsweredJobs], dict[int, Micros]]:
         """What the cells give for the jobs, those that are alike as one, and the time that each unit took.
@@ -199,11 +202,10 @@ class Holders:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
-        rows = self._row_horizons(progress, open_from)
-        self.rows.drop(rows)
+        self.rows.drop(self._row_horizons(progress, open_from))
         for stream, late in self._late.items():
             ends = [horizons[index] for index in self._units_of[stream]]
-            late.drop(min([*ends, rows[stream]] if stream in rows else ends))
+            late.drop(min([*ends, *self._late_horizons(stream, progress)]))
 
     def _row_horizons(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> dict[str, Micros]:
         """By stream, rows after this may still be read: by windows to come, or by firings that are open."""
@@ -215,14 +217,21 @@ class Holders:
         for reader in self.running.plan.row_readers:
             through = joint(progress, reader.query.streams).through
             for window in reader.windows:
-                ends = BEGINNING if through == BEGINNING else through - window.range_us
+                ends = BEGINNING if through == BEGINNING else through - window.reach_us
                 # An open firing's longest window begins at ``opened``: the others end with it.
                 first = opened.get(reader.query.name)
                 if first is not None:
-                    ends = min(ends, first + reader.query.range_us - window.range_us)
+                    ends = min(ends, first + reader.query.range_us - window.reach_us)
                 name = window.stream.lower()
                 found[name] = min(found.get(name, ends), ends)
         return found
+
+    def _late_horizons(self, stream: str, progress: Mapping[str, Progress]) -> Iterator[Micros]:
+        """Row queries count the late rows of a stream after this."""
+        for reader in self.running.plan.row_readers:
+            if stream in (name.lower() for name in reader.query.streams):
+                through = joint(progress, reader.query.streams).through
+                yield BEGINNING if through == BEGINNING else through - reader.query.range_us
 
     def oldest(self, progress: Mapping[str, Progress]) -> Micros:
         """Every unit keeps what lies after this, and perhaps more."""

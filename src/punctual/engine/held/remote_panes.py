@@ -44,14 +44,15 @@ def assemble(work: ShardWork, output: Sequence[Produced], number: int) -> list[A
         product = produced.product
         if isinstance(product, ShardAnswers) and product.work == number:
             found.setdefault(product.reader, []).append(produced.table())
-    return [_assembled(reader, work.spec, found.get(place, [])) for place, reader in enumerate(work.readers)]
+    return [assembled(reader.calls, work.spec, found.get(place, [])) for place, reader in enumerate(work.readers)]
 
 
-def _assembled(reader: Reader, spec: UnitSpec, tables: list[pa.Table]) -> Answered:
+def assembled(calls: Sequence[Call], spec: UnitSpec, tables: list[pa.Table]) -> Answered:
+    """The answer of a reader from the tables that tasks made of it (``operators/shards.py``)."""
     if not tables:
         empty = np.empty(0, np.int64)
-        values = [_nothing(call, spec.synopses[call.synopsis]) for call in reader.calls]
-        return Answered(empty, [pa.nulls(0) for _ in spec.keys], values, [None] * len(reader.calls))
+        values = [_nothing(call, spec.synopses[call.synopsis]) for call in calls]
+        return Answered(empty, [pa.nulls(0) for _ in spec.keys], values, [None] * len(calls))
     whole = pa.concat_tables(tables).combine_chunks()
     columns = {name: _array(whole, name) for name in whole.column_names}
     instant = columns["instant"].to_numpy()
@@ -62,8 +63,8 @@ def _assembled(reader: Reader, spec: UnitSpec, tables: list[pa.Table]) -> Answer
     return Answered(
         columns["instant"].to_numpy(),
         [columns[f"k{i}"] for i in range(len(spec.keys))],
-        [columns[f"v{i}"] for i in range(len(reader.calls))],
-        [columns.get(f"e{i}") for i in range(len(reader.calls))],
+        [columns[f"v{i}"] for i in range(len(calls))],
+        [columns.get(f"e{i}") for i in range(len(calls))],
     )
 
 

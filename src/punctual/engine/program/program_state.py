@@ -17,13 +17,14 @@ class QueryState:
     """A standing query in the state.
 
     ``key`` says what it means; it answers instants after ``after``; its windows are covered from ``covered_from`` on;
-    ``stopped`` says why it no longer runs.
+    ``stopped`` says why it no longer runs; ``from_rows`` whether it is answered from rows though cells could answer it.
     """
 
     key: str
     after: Micros = BEGINNING
     covered_from: Micros = BEGINNING
     stopped: str | None = None
+    from_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from punctual.clock import Micros
 from punctual.config import Options
 from punctual.engine.batch.progress import Progress
 from punctual.engine.journal import Journal
+from punctual.engine.program.admitting import asked_contract
 from punctual.engine.program.cadences import Cadences, PlansOf, Timing, own_bounds
 from punctual.engine.program.program_state import ProgramState
 from punctual.engine.program.registration import registered
@@ -22,7 +23,7 @@ from punctual.engine.program.tables import Tables
 from punctual.errors import PlanError
 from punctual.estimate.window_work import Rates
 from punctual.kinds.registry import kind_of
-from punctual.plan.query import Period, Query
+from punctual.plan.query import Query
 from punctual.plan.shared import Needs, Reader, RowNeeds, RowReader, SharedPlan
 from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
@@ -86,6 +87,7 @@ class Programs:
             timed=lambda plan: self.timing(plan, change.options, progress, planner.class_plans),
             stopped=self.stopped(change.catalog),
             share=planner.share,
+            from_rows=change.options.window_merge == "rows",
         )
 
     def plan_without(
@@ -99,6 +101,7 @@ class Programs:
             sharing=change.options.sharing,
             timed=lambda plan: self.timing(plan, change.options, progress),
             stopped=self.stopped(change.catalog) | left_out,
+            from_rows=change.options.window_merge == "rows",
         )
 
     def timing(
@@ -149,8 +152,10 @@ class Programs:
     def alone(self, query: Query, needs: Needs | RowNeeds) -> RunningProgram:
         """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.running.catalog, queries={query.name.lower(): query})
-        types, tables = self.running.types, self.tables.content
-        return plan_program(catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs)
+        types, tables, rows = self.running.types, self.tables.content, self.options.window_merge == "rows"
+        return plan_program(
+            catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs, from_rows=rows
+        )
 
     def adopt(self, running: RunningProgram, options: Options, progress: Mapping[str, Progress]) -> None:
         """From now on this program runs. Its cadence plans and its registration are durable when this returns."""
@@ -206,28 +211,23 @@ class Programs:
         for name, reader in self.readers.items():
             parts = (reader, timing.tables[name], timing.works[name], timing.classes[name], self.state.queries[name])
             same = name in former and all(one is other for one, other in zip(former[name], parts))
-            contracts.append(self.contracts[name] if same else self._contract(reader.query))
+            contracts.append(self.contracts[name] if same else self._contract(reader))
             self._parts[name] = parts
         self.contracts = Contracts(contracts)
 
-    def _contract(self, query: Query) -> Contract:
-        timing = self.running.timing
+    def _contract(self, reader: Reader | RowReader) -> Contract:
+        query, timing = reader.query, self.running.timing
         work = timing.works[query.name]
         known = self.state.queries[query.name]
         kind = kind_of(query)
-        return Contract(
-            query.name,
-            tuple(name.lower() for name in query.streams),
-            query.range_us,
-            timing.tables[query.name],
-            query.cadence.us,
-            known.after,
-            query.deadline_us,
-            isinstance(query.cadence, Period),
-            timing.classes[query.name],
-            float(work.shared),
-            float(work.own),
-            known.key,
+        return replace(
+            asked_contract(reader),
+            table=timing.tables[query.name],
+            after=known.after,
+            sharing_class=timing.classes[query.name],
+            shared=float(work.shared),
+            own=float(work.own),
+            meaning=known.key,
             in_order=kind.in_order(query),
             knob=kind.knob(query),
         )

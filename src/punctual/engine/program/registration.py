@@ -22,10 +22,18 @@ def registered(
     ``kept`` are the names of units that the store holds cells of.
 
     A query that is new here answers instants after what is complete now. One that stood before goes on, also where its
-    cells are no longer its own (``sharing`` or the stream's columns were changed): then its windows are covered anew.
+    cells are no longer its own (``sharing`` or the stream's columns were changed), or where it is answered from rows
+    and was not until now, or the other way round: then its windows are covered anew.
     """
+
+    def covered(name: str) -> int:
+        if name in row_readers:
+            return rows_covered_from(running, row_readers[name], before.retained, progress)
+        return _covered(running, readers[name], before, progress)
+
     readers = {reader.query.name: reader for reader in running.plan.readers}
     row_readers = {reader.query.name: reader for reader in running.plan.row_readers}
+    from_rows = running.lifted.keys()
     units = running.plan.units
     identities = [running.unit_identity(index) for index in range(len(units))]
     queries: dict[str, QueryState] = {}
@@ -34,17 +42,15 @@ def registered(
         key = query_key(query)
         reader = readers.get(query.name)
         if known is not None and known.key == key:
-            if reader is not None and identities[reader.unit] not in before.versions:
-                known = replace(known, covered_from=_covered(running, reader, before, progress))
+            runs = reader is not None or query.name in row_readers
+            other_cells = reader is not None and identities[reader.unit] not in before.versions
+            if other_cells or (runs and known.from_rows != (query.name in from_rows)):
+                known = replace(known, covered_from=covered(query.name), from_rows=query.name in from_rows)
             queries[query.name] = known
         else:
+            # Only a query that stood before can have been stopped: this one has a reader.
             through = _progress(query, progress).through
-            if query.name in row_readers:
-                covered = rows_covered_from(running, row_readers[query.name], before.retained, progress)
-            else:
-                assert reader is not None, "only a query that stood before can have been stopped"
-                covered = _covered(running, reader, before, progress)
-            queries[query.name] = QueryState(key, through, covered)
+            queries[query.name] = QueryState(key, through, covered(query.name), from_rows=query.name in from_rows)
     named = {running.unit_key(index): unit for index, unit in enumerate(units)}
     now = {identity: (running.unit_key(index), units[index]) for index, identity in enumerate(identities)}
     versions = continued(before.versions, now, lambda unit: joint(progress, unit.streams).greatest)

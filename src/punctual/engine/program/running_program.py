@@ -13,14 +13,18 @@ from punctual.clock import Micros
 from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
+from punctual.own_names import IDENTITY
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
 from punctual.plan.relation import Stream
 from punctual.plan.rows import Join
-from punctual.plan.shared import Needs, RowNeeds, SharedPlan, Unit
+from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
+from punctual.runtime.row_queries.lifted_rows import LiftedRows, lifted_rows
 from punctual.runtime.tick import unique_keys
+from punctual.share.from_rows import from_rows as read_from_rows
+from punctual.share.sheddable import Shedding, shedding
 from punctual.share.units import Member, share_units
 from punctual.store.products import Cells, Kept, LateCells
 
@@ -49,9 +53,16 @@ class RunningProgram:
     late: Mapping[str, UnitSpec]
     timing: Timing
     retained: Mapping[str, tuple[str, ...]]
-    """By stream, the columns that row queries may name; streams without such readers are not there."""
+    """By stream, the columns that readers of rows may name; streams without such readers are not there."""
+    lifted: Mapping[str, LiftedRows]
+    """By query, what is done with the rows of its windows, where aggregates are answered from rows."""
     tables: Mapping[str, pa.Table]
     """The static tables that it was planned with."""
+
+    @property
+    def shedding(self) -> Mapping[str, Shedding]:
+        """What may be shed of each stream that is read."""
+        return shedding(self.plan)
 
     def unit_key(self, index: int) -> str:
         """Under which name the state keeps the unit's cells."""
@@ -117,14 +128,18 @@ def plan_program(
     stopped: frozenset[str] = frozenset(),
     needs: Callable[[Query], Needs | RowNeeds] = needs_of,
     share: Share = share_units,
+    from_rows: bool = False,
 ) -> RunningProgram:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
 
     ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
     answer; panes are then cut where windows of those instants begin and end. ``share`` may remember the program before.
+    With ``from_rows`` aggregates are answered from retained rows, at the instants that they have without it.
     """
     members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
     timing = timed(share(members, sharing=sharing))
+    if from_rows:
+        members = read_from_rows(members, catalog.streams)
     plan = share(members, sharing=sharing, steps=timing.steps)
     keys = [unit_key(unit, catalog) for unit in plan.units]
     by_stream: dict[str, list[tuple[str, Unit]]] = {name: [] for name in catalog.streams}
@@ -136,11 +151,7 @@ def plan_program(
         return unique_keys(tables[join.table.lower()], tuple(column for _row, column in join.on))
 
     windows = {name: plan.row_windows(name) for name in catalog.streams}
-    retained = {
-        name: _in_order(catalog.streams[name], {column for _reader, one in several for column in one.columns})
-        for name, several in windows.items()
-        if several
-    }
+    retained = {name: retained_columns(plan, stream) for name, stream in catalog.streams.items() if windows[name]}
     reads = {
         name: branches(
             catalog.streams[name], units, unique, catalog.streams, catalog.tables, retained.get(name, ())
@@ -150,14 +161,21 @@ def plan_program(
     specs = {key: spec for several in reads.values() for branch in several for key, spec in branch.units}
     ends = {
         name: {window for _key, unit in units for window in unit.windows}
-        | {(window.range_us, reader.step) for reader, window in windows[name]}
+        | {(reader.query.range_us, reader.step) for reader, _window in windows[name]}
         for name, units in by_stream.items()
     }
     late = {name: rows_only(sorted(several)) for name, several in ends.items() if several}
     specs_of = tuple(specs[key] for key in keys)
-    return RunningProgram(catalog, plan, types, reads, specs_of, late, timing, retained, tables)
+    lifted = {
+        reader.query.name: lifted_rows(reader.statement, catalog.streams, catalog.tables)
+        for reader in plan.row_readers
+        if isinstance(reader.statement, AggregatedRows)
+    }
+    return RunningProgram(catalog, plan, types, reads, specs_of, late, timing, retained, lifted, tables)
 
 
-def _in_order(stream: Stream, names: set[str]) -> tuple[str, ...]:
-    """Columns of a stream in its order; the event time is retained anyway, but for a name where nothing else is."""
-    return tuple(column.name for column in stream.columns if column.name in names)
+def retained_columns(plan: SharedPlan, stream: Stream) -> tuple[str, ...]:
+    """Columns of a stream that readers of rows name, in its order; the event time is retained anyway."""
+    names = {column for _reader, window in plan.row_windows(stream.name.lower()) for column in window.columns}
+    columns = tuple(column.name for column in stream.columns if column.name in names)
+    return (*columns, IDENTITY) if IDENTITY in names else columns

@@ -28,13 +28,13 @@ def row_order(columns: Sequence[pa.Array], times: I64) -> I64:
     >>> one.equals(other)
     True
     """
-    plain = [_comparable(column) for column in columns]
+    plain = [comparable(column) for column in columns]
     hashes = row_hashes(plain, times.size)
     order: I64 = np.argsort(hashes)
     tied = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
     if tied.size:
         unlike = np.zeros(tied.size, np.bool_)
-        exact = [_bits(column) for column in plain]
+        exact = [bits(column) for column in plain]
         rows, following = pa.array(order[tied]), pa.array(order[tied + 1])
         for column in exact:
             unlike |= ~_same(column.take(rows), column.take(following))
@@ -51,7 +51,7 @@ def _sort_within(order: I64, hashes: U64, unsettled: U64, exact: Sequence[pa.Arr
     order[places] = rows[np.lexsort([*bits[::-1], times[rows], hashes[rows]])]
 
 
-def _comparable(column: pa.Array) -> pa.Array:
+def comparable(column: pa.Array) -> pa.Array:
     """The column as one array that has a hash and an order.
 
     Arrow has neither for lists, structs and maps: they stand for themselves as text, made row by row.
@@ -62,7 +62,7 @@ def _comparable(column: pa.Array) -> pa.Array:
     return column
 
 
-def _bits(column: pa.Array) -> pa.Array:
+def bits(column: pa.Array) -> pa.Array:
     """The column in a type that can be compared, and whose values are equal only when their bits are."""
     if pa.types.is_null(column.type):
         return column.cast(pa.bool_())

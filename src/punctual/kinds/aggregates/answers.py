@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from punctual.kernel.panes.keys import encode
 from punctual.kernel.panes.keys import order as spark_order
 from punctual.kernel.panes.panes import Answered
+from punctual.kinds.aggregates.sampled_answers import replicated_column, sampled_result
+from punctual.kinds.aggregates.weighted import Weighted
 from punctual.kinds.clause import Clause
 from punctual.kinds.columns import answer_column, of_type
 from punctual.kinds.job import Job
@@ -58,14 +60,18 @@ def question(job: Job, body: Aggregates, answered: Answered) -> tuple[Question, 
         return None
     expressions, kinds, clauses = zip(*asked)
     used = frozenset[str]().union(*(expression.names for expression in expressions))
-    columns = {name: answer_column(job, answered, name) for name in sorted(used or {INSTANT})}
+    if isinstance(answered, Weighted):
+        columns = {name: replicated_column(job, body, answered, name) for name in sorted(used or {INSTANT})}
+    else:
+        columns = {name: answer_column(job, answered, name) for name in sorted(used or {INSTANT})}
     return Question(expressions, kinds, columns), list(clauses)
 
 
 def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]) -> Result:
     """The result rows of each answer, and what is said about their error."""
     query, types = job.query, job.types
-    results = iter(reply)
+    whole = answered.instant.size
+    results = (one.slice(0, whole) for one in reply)  # what follows are replicates
 
     def value(expression: Expression) -> pa.Array:
         return next(results) if expression.column is None else answer_column(job, answered, expression.column)
@@ -82,6 +88,8 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     offsets = np.searchsorted(instant, np.arange(count + 1)).astype(np.int32)
     struct = pa.StructArray.from_arrays(outputs, names=[o.name for o in query.outputs])
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
+    if isinstance(answered, Weighted):
+        return sampled_result(job, body, answered, listed, reply, rows)
     return Result(listed, _errors(query, answered, rows, offsets, count))
 
 

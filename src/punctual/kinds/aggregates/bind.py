@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.errors import BindError
+from punctual.kinds.aggregates.moments import can_be_estimated
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Order, Output
 from punctual.sql.bind_from import BoundFrom
@@ -44,7 +45,11 @@ def bind_aggregates(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     order = tuple(_order(item, binder, aliases, selected) for item in select.order)
     if problems:
         return None
-    return BoundBody(Aggregates(rows, tuple(binder.aggregates), having), outputs, order, select.limit)
+    body = Aggregates(rows, tuple(binder.aggregates), having)
+    if rows.windows and not can_be_estimated(body):
+        problems.needs_rows("a join of two streams", bound.joined)
+        return None
+    return BoundBody(body, outputs, order, select.limit)
 
 
 def _is_probability(having: ExpressionSyntax, scope: Scope, problems: Problems) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ from punctual.errors import PunctualError
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.aggregates import answers, needs, type_rules
 from punctual.kinds.aggregates.bind import aggregates, bind_aggregates
+from punctual.kinds.aggregates.moments import can_be_estimated, moment_types
+from punctual.kinds.aggregates.weighted import weighted
 from punctual.kinds.clause import Clause
 from punctual.kinds.describe import described_use
 from punctual.kinds.job import Job
@@ -18,8 +20,10 @@ from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Query
-from punctual.plan.shared import Needs, Reader, Unit
+from punctual.plan.shared import Needs, Reader, RowNeeds, Unit
 from punctual.runtime.backend import QueryTypes, Question, TypeRequest
+from punctual.share.from_rows import joined_from_rows
+from punctual.share.sheddable import drawn_apart
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
@@ -27,9 +31,10 @@ from punctual.sql.syntax.select import SelectSyntax
 
 
 class AggregatesKind(Kind[Aggregates]):
-    """Windows that are answered by merging panes. Nothing gives way."""
+    """Windows that are answered by merging panes, or from rows. Under QUALITY the rows may be samples."""
 
     body = Aggregates
+    joins_windows = True
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
         return aggregates(select)
@@ -37,8 +42,14 @@ class AggregatesKind(Kind[Aggregates]):
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         return bind_aggregates(select, bound, problems)
 
-    def needs(self, query: Query) -> Needs:
-        return needs.needs(self.body_of(query))
+    def needs(self, query: Query) -> Needs | RowNeeds:
+        body = self.body_of(query)
+        of_cells = needs.needs(body, sampled=self._is_sampled(query))
+        return joined_from_rows(query, of_cells) if body.rows.windows else of_cells
+
+    def _is_sampled(self, query: Query) -> bool:
+        """Whether its rows may be samples: then cells have a mark, and answers are estimates."""
+        return query.quality is not None and can_be_estimated(self.body_of(query))
 
     def type_request(self, query: Query) -> TypeRequest:
         body = self.body_of(query)
@@ -52,8 +63,23 @@ class AggregatesKind(Kind[Aggregates]):
         cast = type_rules.with_casts(body, types)
         return query if cast is body else replace(query, body=cast)
 
-    def alike(self, query: Query, types: QueryTypes) -> Hashable:
-        return answers.alike(query, self.body_of(query), types)
+    def alike(self, query: Query, types: QueryTypes) -> Hashable | None:
+        return None if self._is_sampled(query) else answers.alike(query, self.body_of(query), types)
+
+    def value_types(self, query: Query, types: QueryTypes) -> Sequence[pa.DataType]:
+        further = moment_types(self.body_of(query)) if self._is_sampled(query) else []
+        return (*types.aggregates, *further)
+
+    def put_together(self, job: Job, answered: Answered) -> Answered:
+        if not self._is_sampled(job.query):
+            return answered
+        body = self.body_of(job.query)
+        apart = len(drawn_apart(job.query, body.rows))
+        by_key = bool(body.rows.windows) and not apart
+        return weighted(
+            body, answered, job.due.instants.size, 1 + apart,
+            clustered=by_key, share=job.setting, whole_groups=by_key and body.rows.has_whole_keys,
+        )  # fmt: skip
 
     def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:
         return answers.question(job, self.body_of(job.query), answered)

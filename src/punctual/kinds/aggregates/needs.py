@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from punctual.kinds.aggregates.moments import moment_uses
 from punctual.plan.aggregates import Aggregate, Aggregates
 from punctual.plan.expression import compose
 from punctual.plan.functions import FUNCTIONS
@@ -13,10 +14,10 @@ DEFAULT_RSD = 0.05
 """Spark's relative standard deviation of approx_count_distinct."""
 
 
-def needs(body: Aggregates) -> Needs:
-    """The rows of the body, and a use for each of its calls."""
-    uses = (NeededUse(one.function, _synopsis(one), one.parameters, one.where, one.span) for one in body.calls)
-    return Needs(body.rows, tuple(uses))
+def needs(body: Aggregates, *, sampled: bool) -> Needs:
+    """The rows of the body, and a use for each of its calls; further ones where the rows may be samples."""
+    uses = [NeededUse(one.function, _synopsis(one), one.parameters, one.where, one.span) for one in body.calls]
+    return Needs(body.rows, (*uses, *(moment_uses(body) if sampled else ())), sampled=sampled)
 
 
 def _synopsis(aggregate: Aggregate) -> UnitSynopsis:

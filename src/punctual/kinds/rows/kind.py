@@ -8,14 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
+from punctual.estimate.quality_curve import curve_of
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.columns import of_type
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
+from punctual.kinds.samples import sample_texts
+from punctual.own_names import IDENTITY
 from punctual.plan.expression import column_of
 from punctual.plan.query import Output, Query
-from punctual.plan.row_query import RowQuery
+from punctual.plan.row_query import RowQuery, RowSampling
 from punctual.plan.shared import Reader, RowNeeds, Unit
 from punctual.runtime.backend import QueryTypes, RowTypeRequest
 from punctual.sql.bind_from import BoundFrom
@@ -25,7 +28,8 @@ from punctual.sql.syntax.select import SelectSyntax
 
 
 class RowsKind(Kind[RowQuery]):
-    """Answered from retained rows, by Spark. Nothing gives way."""
+    """Answered from retained rows, by Spark. Under QUALITY these may be samples, where an answer is then a part of the
+    whole one."""
 
     body = RowQuery
 
@@ -43,15 +47,32 @@ class RowsKind(Kind[RowQuery]):
         return RowTypeRequest(query, self.body_of(query).statement)
 
     def with_casts(self, query: Query, types: QueryTypes) -> Query:
-        """The query with its columns, whose names only Spark can say."""
-        return replace(query, outputs=tuple(Output(name, column_of(name)) for name in types.names))
+        """The query with its columns, and how it may be sampled, which only Spark can say."""
+        statement = replace(self.body_of(query).statement, sampling=types.sampling)
+        if types.sampling == RowSampling():
+            windows = (replace(one, columns=(*one.columns, IDENTITY)) for one in statement.windows)
+            statement = replace(statement, windows=tuple(windows))
+        outputs = tuple(Output(name, column_of(name)) for name in types.names)
+        return replace(query, outputs=outputs, body=RowQuery(statement))
 
     def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
         """The rows as they came: Spark has put them in order."""
         outputs = [of_type(value, kind) for value, kind in zip(answered.values, job.types.outputs)]
         offsets = np.searchsorted(answered.instant, np.arange(job.due.instants.size + 1)).astype(np.int32)
         struct = pa.StructArray.from_arrays(outputs, names=list(job.types.names))
-        return Result(pa.ListArray.from_arrays(pa.array(offsets), struct))
+        listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
+        if job.samples is None or job.setting is None or job.query.quality is None:
+            return Result(listed)
+        count = job.due.instants.size
+        kept = np.full(count, min(job.setting, 1.0))
+        # What is there is as it is in the whole answer: nothing is off, some rows are missing.
+        return Result(
+            listed,
+            basis="sample",
+            quality=np.full(count, curve_of(job.query.quality).quality(float(kept[0]))),
+            kept=kept,
+            fields={"sample": sample_texts(job, kept)},
+        )
 
     def describe(self, reader: Reader, unit: Unit) -> list[str]:
         raise InternalError("row queries read no unit")

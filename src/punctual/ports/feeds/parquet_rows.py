@@ -173,12 +173,12 @@ def castable(own: str, declared: str) -> bool:
 
 
 def canonical(kind: str) -> str:
-    """A type without spaces and synonyms.
+    """A type without spaces, quotes around names and synonyms.
 
-    >>> canonical("decimal(10, 2)"), canonical("ARRAY<INTEGER>")
-    ('DECIMAL(10,2)', 'ARRAY<INT>')
+    >>> canonical("decimal(10, 2)"), canonical("ARRAY<INTEGER>"), canonical("STRUCT<`x`: INT>")
+    ('DECIMAL(10,2)', 'ARRAY<INT>', 'STRUCT<X:INT>')
     """
-    plain = re.sub(r"\s+", "", kind)
+    plain = re.sub(r"[\s`]+", "", kind)
     return re.sub(r"[A-Za-z_]+", lambda word: _ALIASES.get(word[0].upper(), word[0].upper()), plain)
 
 

@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 
 from punctual.errors import StateError
-from punctual.ports.answers import FIELDS, INSTANTS, AnswerBlock, Group, grouped
+from punctual.ports.answers import FIELDS, INSTANTS, JSON_TEXTS, AnswerBlock, Group, grouped
 from punctual.ports.sinks.changed_outputs import resumed
 from punctual.ports.sinks.json_text import TEXT, fragments, instants, joined, joined_lists, object_texts
 from punctual.ports.sinks.owners import Owners
@@ -49,14 +49,15 @@ def _lines(group: Group) -> pa.Array:
             text = _rows(group, column, block)
         elif field in INSTANTS:
             text = instants(column).fill_null("null")
-        elif field == "error":
+        elif field in JSON_TEXTS:
             text = column.cast(TEXT).fill_null("null")
         else:
             text = fragments(column)
         parts += [f',"{field}":', text]
     for field in group.table.column_names[len(FIELDS) :]:
         column = group.table.column(field).combine_chunks()
-        said = joined([f",{_quoted(field)}:", fragments(column)])
+        text = column.cast(TEXT).fill_null("null") if field in JSON_TEXTS else fragments(column)
+        said = joined([f",{_quoted(field)}:", text])
         parts.append(pa.compute.if_else(column.is_valid(), said, pa.scalar("", TEXT)))
     return joined([*parts, "}\n"])
 

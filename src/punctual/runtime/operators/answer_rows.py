@@ -37,6 +37,11 @@ class AnswerRows:
     slot: str
     ordered: bool
 
+    @property
+    def __name__(self) -> str:
+        """What Spark's plans call it."""
+        return f"answer_{self.slot}"
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         asked = current_slot_order().slots.get(self.slot)
         if asked is None:

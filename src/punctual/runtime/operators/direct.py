@@ -19,8 +19,10 @@ from punctual.runtime.operators.reduction import Reduce, Reduction
 from punctual.runtime.operators.values import Value
 from punctual.runtime.operators.verdict import Meanings, dead_rows, judge
 from punctual.scan.block import Block
+from punctual.scan.marks import MARKS, marks_of
 from punctual.scan.open_part import Reading, open_part, origin_of
 from punctual.scan.parts import Part
+from punctual.scan.sieve import Sieve
 
 CHUNK_ROWS = 1_000_000
 CHUNK_BYTES = 256 << 20
@@ -70,8 +72,16 @@ class DirectStream:
     @property
     def wanted(self) -> frozenset[str]:
         """The declared columns that branches read."""
-        declared = frozenset(name for name, _kind in self.reading.columns)
-        return declared & {name for branch in self.branches for name in branch.named}
+        return frozenset(name for name, _kind in self.reading.columns) & self._named
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The columns of marks that branches read."""
+        return self._named & frozenset(MARKS)
+
+    @property
+    def _named(self) -> frozenset[str]:
+        return frozenset().union(*(branch.named for branch in self.branches))
 
     @property
     def needed(self) -> frozenset[str]:
@@ -85,16 +95,17 @@ class ScanAndReduce:
     """The operator: one task's parts in, products out. ``opened`` reads a part."""
 
     streams: tuple[DirectStream, ...]
-    opened: Callable[[Part, Reading, frozenset[str]], Iterator[Block]] = open_part
+    opened: Callable[[Part, Reading, frozenset[str], Sieve | None], Iterator[Block]] = open_part
 
     def run(self, order: Order, task: int) -> Iterator[pa.RecordBatch]:
         """What a task of the order makes."""
         for one in self.streams:
             parts = order.parts(task, one.stream)
             if parts:
-                gathering = _Gathering(one, order.streams[one.stream], order.incoming)
+                limits = order.streams[one.stream]
+                gathering = _Gathering(one, limits, order.incoming)
                 for part in parts:
-                    for block in self.opened(part, one.reading, one.needed):
+                    for block in self.opened(part, one.reading, one.needed, limits.sieve(one.stream)):
                         gathering.take(block, origin_of(part))
                 yield from gathering.outputs()
 
@@ -108,12 +119,17 @@ class _Gathering:
         self._reductions = [Reduction(branch.reduce, incoming) for branch in stream.branches]
         self._wanted = stream.wanted
         self._times: list[NDArray[np.int64]] = []
-        self._columns: dict[str, list[pa.Array]] = {name: [] for name in self._wanted}
+        self._columns: dict[str, list[pa.Array]] = {name: [] for name in self._wanted | stream.marks}
         self._rows = self._bytes = 0
         self._tops: dict[str, int] = {}
 
     def take(self, block: Block, origin: str) -> None:
         """The rows of a block: those that count wait for a chunk to be full."""
+        if block.sifted is not None:
+            for reduction in self._reductions:
+                reduction.shed(block.sifted.shed)
+        if not block.rows:
+            return
         meanings = self._stream.meanings
         verdict = judge(block, meanings, self._order)
         good, times = verdict.good, verdict.times
@@ -126,7 +142,7 @@ class _Gathering:
             return
         kept = None if good is None else pa.array(good)
         for name, held in self._columns.items():
-            column = block.column(name)
+            column = marks_of(block, self._order.share, name) if name in MARKS else block.column(name)
             held.append(column if kept is None else column.filter(kept))
             self._bytes += held[-1].nbytes
         self._times.append(times)

@@ -1,23 +1,25 @@
 """Operators inside Spark's Python workers: as a stage of a DataFrame, and as a job by itself.
 
 A worker lives for many jobs. It keeps what it has unpacked of a program, which travels with every task as bytes that
-are looked at once.
+are looked at once. It reports the core time that it used: as a product where products come out, else by an accumulator
+of Spark's.
 """
 
 from __future__ import annotations
 
 import gc
 import pickle
+import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from punctual.runtime.operators.order import current_order
-from punctual.store.products import OUTPUT, to_ipc
+from punctual.store.products import OUTPUT, Produced, TaskTime, output, to_ipc
 
 MOST_OPERATORS = 32
 
@@ -44,6 +46,58 @@ _UNPACKED: dict[str, Any] = {}
 def packed(operator: Any) -> Packed:
     """The operator, ready to travel."""
     return Packed(uuid.uuid4().hex, pickle.dumps(operator, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+class Sum(Protocol):
+    """An accumulator of Spark's."""
+
+    def add(self, term: int) -> None: ...
+
+
+class _Reported:
+    """How much of its core time this worker has reported. A fork's clock begins at nothing."""
+
+    def __init__(self) -> None:
+        self._ns = 0
+
+    def since(self) -> int:
+        """Microseconds that were not reported yet: those of this task, with what came before its operator."""
+        now = time.process_time_ns()
+        since, self._ns = (now - self._ns) // 1_000, now
+        return since
+
+
+_REPORTED = _Reported()
+
+
+def monotonic_us() -> int:
+    """The machine's monotonic clock, which all of its processes share, in microseconds."""
+    return time.monotonic_ns() // 1_000
+
+
+def task_time() -> pa.RecordBatch:
+    """The core time of this task so far, as a row of its output."""
+    return output(Produced(TaskTime(), _REPORTED.since()))
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A stage (``mapInArrow``) that says what it cost: as one more product, or by ``told`` where it yields others."""
+
+    stage: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    told: Sum | None = None
+
+    @property
+    def __name__(self) -> str:
+        """What Spark's plans call it: as the stage."""
+        return str(getattr(self.stage, "__name__", type(self.stage).__name__))
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.stage(batches)
+        if self.told is None:
+            yield task_time()
+        else:
+            self.told.add(_REPORTED.since())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +137,7 @@ class AsJob:
     def __call__(self, tasks: Iterable[int]) -> Iterator[bytes]:
         for task in tasks:
             batches = self.packed.operator().run(current_order() if self.ordered else None, task)
-            yield to_ipc(pa.Table.from_batches(batches, OUTPUT)).to_pybytes()
+            yield to_ipc(pa.Table.from_batches([*batches, task_time()], OUTPUT)).to_pybytes()
         keep_what_is_loaded()
 
 

@@ -12,7 +12,9 @@ import msgspec
 from pyspark import TaskContext
 
 from punctual.errors import InternalError
+from punctual.kernel.sample.marks import SHARES
 from punctual.scan.parts import Part
+from punctual.scan.sieve import Sieve
 
 PROPERTY = "punctual.order"
 
@@ -20,13 +22,19 @@ PROPERTY = "punctual.order"
 class StreamOrder(msgspec.Struct, frozen=True):
     """Which event times of a stream count: from ``earliest`` through ``horizon``, after ``complete_through``.
 
-    ``tops`` asks for the greatest event time of each origin.
+    ``tops`` asks for the greatest event time of each origin; ``share`` is how much of the rows is read, in
+    ten-thousandths.
     """
 
     earliest: int
     horizon: int
     complete_through: int
     tops: bool = False
+    share: int = SHARES
+
+    def sieve(self, stream: str) -> Sieve | None:
+        """What keeps that share; None where every row is read."""
+        return Sieve(stream, self.share) if self.share < SHARES else None
 
 
 class Order(msgspec.Struct, frozen=True):

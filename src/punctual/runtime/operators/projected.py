@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from punctual.own_names import MARK, ORIGIN, ROW, TIME, WHY
 from punctual.runtime.operators.order import Order
 from punctual.runtime.operators.reduction import DEAD, Reduce, Reduction
+from punctual.runtime.operators.scan_rows import SHED
 
 CHUNK_ROWS = 1_000_000
 
@@ -28,11 +29,14 @@ class ReduceProjected:
         """Reduce all rows of a task."""
         reduction = Reduction(self.reduce, order.incoming)
         tops = order.streams[self.reduce.stream].tops
-        for chunk in _chunks(batches):
+        for chunk in chunks(batches):
             why = chunk.column(WHY)
             good = chunk
             if why.null_count < len(why):
-                reduction.refuse(chunk.filter(pc.is_valid(why)).select([WHY, ROW, ORIGIN, TIME]).cast(DEAD))
+                refused = chunk.filter(pc.is_valid(why)).select([WHY, ROW, ORIGIN, TIME]).cast(DEAD)
+                told = pc.equal(refused.column(WHY), SHED)
+                reduction.shed(sum(map(int, refused.filter(told).column(ROW).to_pylist())))
+                reduction.refuse(refused.filter(pc.invert(told)))
                 good = chunk.filter(pc.is_null(why))
             times = good.column(TIME).to_numpy()
             reduction.count(times, top_times(good) if tops else {})
@@ -47,7 +51,8 @@ def top_times(rows: pa.Table) -> dict[str, int]:
     return dict(zip(found.column(ORIGIN).to_pylist(), found.column(f"{TIME}_max").to_pylist()))
 
 
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together, so that kernels are not called for a few rows each."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
+from punctual.kernel.sample.draw import DrawReport
 from punctual.runtime.operators.in_worker import keep_what_is_loaded
 from punctual.runtime.operators.slot_order import current_slot_order
-from punctual.runtime.operators.window_rows import window_rows
+from punctual.runtime.operators.window_rows import drawn_rows
+
+
+class Reports(Protocol):
+    """Where a task says what became of its draws: an accumulator of Spark's."""
+
+    def add(self, term: dict[tuple[str, int], DrawReport]) -> None: ...
+
+
+BATCH_ROWS = 4096
+"""A task looks between batches whether it is to end: a nested loop with each of so many rows does not take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +32,19 @@ class ReadWindow:
     window: int
     columns: tuple[tuple[str, pa.DataType], ...]
     event_time: str
+    reports: Reports | None = None
+
+    @property
+    def __name__(self) -> str:
+        """What Spark's plans call it."""
+        return f"window_{self.window}"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _task in batches:
             order = current_slot_order().window(self.slot, self.window)
             if order is not None:
-                yield from window_rows(order, self.columns, self.event_time).to_batches()
+                rows, report = drawn_rows(order, self.columns, self.event_time)
+                if report is not None and self.reports is not None:
+                    self.reports.add({(self.slot, self.window): report})
+                yield from rows.to_batches(BATCH_ROWS)
         keep_what_is_loaded()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.own_names import ORIGIN, ROW, TIME, WHY
-from punctual.runtime.operators.row_files import RowFiles, retained
+from punctual.runtime.operators.row_files import Retain, RowFiles, retained
 from punctual.runtime.operators.task_files import write_payload
 from punctual.store.products import Cells, DeadRows, Facts, Kept, LateCells, Produced, Product, output, to_ipc
 
@@ -40,7 +40,7 @@ class Reduce:
     late: UnitSpec | None
     shards: int
     counted: bool = True
-    retain: tuple[tuple[str, str], ...] | None = None
+    retain: Retain | None = None
 
 
 class Reduction:
@@ -75,6 +75,11 @@ class Reduction:
             self._facts = self._facts.plus(
                 Facts(self._reduce.stream, times.size, 0, 0, least, greatest, dict(tops))
             )
+
+    def shed(self, rows: int) -> None:
+        """So many rows were not read at all."""
+        if self._reduce.counted and rows:
+            self._facts = self._facts.plus(Facts(self._reduce.stream, shed=rows))
 
     def lift(self, times: NDArray[np.int64], columns: Mapping[str, pa.Array]) -> None:
         """Rows that count, with the columns that units name or that are retained."""

@@ -8,6 +8,7 @@ listed once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import msgspec
@@ -20,11 +21,10 @@ ROWS_PROPERTY = "punctual.rows"
 
 
 class SlotWindow(msgspec.Struct, frozen=True, array_like=True):
-    """A window by the numbers of its files."""
+    """A window by the numbers of its files; ``order`` is all the rest of it."""
 
     files: tuple[int, ...]
-    after: int
-    through: int
+    order: WindowOrder
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
@@ -45,7 +45,8 @@ class SlotOrder(msgspec.Struct, frozen=True):
         if slot not in self.slots:
             return None
         found = self.slots[slot].windows[number]
-        return WindowOrder(tuple(self.files[place] for place in found.files), found.after, found.through)
+        files = tuple(self.files[place] for place in found.files)
+        return replace(found.order, files=files)
 
 
 _ORDERS: msgspec.json.Decoder[SlotOrder] = msgspec.json.Decoder(SlotOrder)
@@ -57,7 +58,7 @@ def slot_order(slots: Mapping[str, tuple[Sequence[WindowOrder], int]]) -> SlotOr
 
     def window(order: WindowOrder) -> SlotWindow:
         files = tuple(places.setdefault(file, len(places)) for file in order.files)
-        return SlotWindow(files, order.after, order.through)
+        return SlotWindow(files, replace(order, files=()))
 
     dealt = {name: Slot(tuple(map(window, windows)), most) for name, (windows, most) in slots.items()}
     return SlotOrder(tuple(places), dealt)

@@ -44,6 +44,22 @@ class Converted:
 
 
 @dataclass(frozen=True, slots=True)
+class Power:
+    """A number as DOUBLE, so many times multiplied with itself: once is the number."""
+
+    column: str
+    times: int
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset((self.column,))
+
+    def made(self, columns: Arrays, rows: int) -> pa.Array:
+        value = columns[self.column].cast(pa.float64(), safe=False)  # as Java does, to the nearest
+        return reduce(pc.multiply, [value] * self.times)
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """NULL of a type."""
 
@@ -86,4 +102,4 @@ class Every:
         return reduce(pc.and_, (columns[name] for name in self.columns))
 
 
-Value = Plain | Converted | Nothing | Together | Every
+Value = Plain | Converted | Power | Nothing | Together | Every

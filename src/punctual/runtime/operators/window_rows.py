@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError, corrupt
+from punctual.kernel.arrays.last_rows import last_rows
+from punctual.kernel.arrays.row_hashes import row_hashes
 from punctual.kernel.arrays.row_order import row_order
-from punctual.own_names import TIME
-from punctual.store.products import from_ipc
+from punctual.kernel.arrays.state import Bools
+from punctual.kernel.sample import kept
+from punctual.kernel.sample.draw import Draw, DrawReport, drawn
+from punctual.own_names import IDENTITY, SAMPLE_MARK, TIME
+from punctual.runtime.operators.in_worker import monotonic_us
+from punctual.runtime.operators.order import Order
+from punctual.store.products import CountedRows, Produced, from_ipc, output
 
 MOST_CHECKED = 4096
 """How many files a worker knows to be whole."""
@@ -23,7 +31,8 @@ class RetainedFile:
     """A section of the state that holds rows of a stream; ``path`` is absolute, event times are ``least`` to
     ``greatest``.
 
-    ``crc`` is the CRC32 of the section as its manifest has it; None where nobody checks it.
+    ``crc`` is the CRC32 of the section as its manifest has it; None where nobody checks it. ``rows`` is how many there
+    are.
     """
 
     path: str
@@ -32,15 +41,63 @@ class RetainedFile:
     least: int
     greatest: int
     crc: int | None = None
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which rows of a window a shard has: those whose hash over these columns leaves ``part`` when divided."""
+
+    part: int
+    parts: int
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOrder:
-    """Which rows a window has: those of the files whose event time is in ``(after, through]``."""
+    """Which rows a window has: those of the files whose event time is in ``(after, through]``.
+
+    Of these only the last ``rows``, where that is said, of each value of the ``keys``; of all others perhaps a share.
+    Of a sampler only the part ``sample`` of them, chosen by the hash of the columns ``sample_by``, or of whole rows.
+    Where rows may be samples they have a mark as one more column, and ``draw`` says which of them are kept.
+    """
 
     files: tuple[RetainedFile, ...]
     after: int
     through: int
+    rows: int | None = None
+    keys: tuple[str, ...] = ()
+    share: Share | None = None
+    sample: float = 1.0
+    sample_by: tuple[str, ...] = ()
+    draw: Draw | None = None
+
+    @property
+    def bytes(self) -> int:
+        """How much its files hold."""
+        return sum(file.length for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """An operator: windows in, `CountedRows` out. The driver knows by file only how many rows there are.
+
+    One task counts many windows in no time.
+    """
+
+    windows: tuple[WindowOrder, ...]
+    tasks: int = 1
+
+    @property
+    def most_tasks(self) -> int:
+        """How many tasks can share the work."""
+        return 1
+
+    def run(self, _order: Order | None, task: int) -> Iterator[pa.RecordBatch]:
+        """What a task counts."""
+        for number, window in list(enumerate(self.windows))[task :: self.tasks]:
+            rows = sum(rows_between(file, window.after, window.through, ()).num_rows for file in window.files)
+            yield output(Produced(CountedRows(number), rows))
 
 
 def window_rows(order: WindowOrder, columns: Sequence[tuple[str, pa.DataType]], event_time: str) -> pa.Table:
@@ -49,21 +106,62 @@ def window_rows(order: WindowOrder, columns: Sequence[tuple[str, pa.DataType]], 
     Rows of a file that lacks one of the columns are left out: it was written before anybody read the column, and what
     its rows have there nobody knows. The same rows are the same table, whatever files they are in.
     """
+    return drawn_rows(order, columns, event_time)[0]
+
+
+def drawn_rows(
+    order: WindowOrder,
+    columns: Sequence[tuple[str, pa.DataType]],
+    event_time: str,
+    now: Callable[[], int] = monotonic_us,
+) -> tuple[pa.Table, DrawReport | None]:
+    """The same, and what became of the draw where there is one; ``now`` is asked once all rows are read."""
     if not columns:  # a table without columns has no rows
         raise InternalError("a window without columns")
     asked = pa.schema(list(columns))
+    plain = pa.schema([field for field in asked if field.name != SAMPLE_MARK])
+    whole = _whole(order, plain, event_time)
+    times = whole.column(TIME).to_numpy()
+    wanted = whole.drop_columns([TIME])
+    if order.rows is not None:
+        keys, told_by = [wanted.column(key) for key in order.keys], wanted.select(plain.names).columns
+        last = last_rows(times, order.rows, keys, told_by)
+        times, wanted = times[last], wanted.filter(pa.array(last))
+    if order.sample < 1.0:
+        some = _in_sample(wanted, order)
+        times, wanted = times[some], wanted.filter(pa.array(some))
+    report = None
+    marks = None
+    if SAMPLE_MARK in asked.names or order.draw is not None:
+        kept, marks, report = drawn(wanted, order.draw, now())
+        times, wanted = times[kept], wanted.filter(pa.array(kept))
+    wanted = wanted.select(plain.names)
+    placed = row_order(wanted.columns, times)
+    wanted = wanted.take(pa.array(placed))
+    if marks is not None and SAMPLE_MARK in asked.names:
+        wanted = wanted.append_column(SAMPLE_MARK, pa.array(marks[placed])).select(asked.names)
+    return wanted, report
+
+
+def _whole(order: WindowOrder, asked: pa.Schema, event_time: str) -> pa.Table:
+    """The times of a window's rows, the columns that are asked for, and those that a draw needs besides."""
+    if order.draw is not None and not order.draw.by:
+        asked = asked.append(pa.field(IDENTITY, pa.int64()))
     stored = [name for name in asked.names if name != event_time]
     found = []
     for file in order.files:
         rows = rows_between(file, order.after, order.through, stored)
         if rows.num_rows and rows.num_columns == len(stored) + 1:
-            found.append(_typed(rows, asked, event_time))
-    if not found:
-        return asked.empty_table()
-    whole = pa.concat_tables(found).combine_chunks()
-    times = whole.column(TIME).to_numpy()
-    wanted = whole.drop_columns([TIME])
-    return wanted.take(pa.array(row_order(wanted.columns, times)))
+            typed = _typed(rows, asked, event_time)
+            found.append(typed if order.share is None else _shared(typed, order.share))
+    if not any(one.num_rows for one in found):
+        return pa.schema([(TIME, pa.int64()), *asked]).empty_table()
+    return pa.concat_tables(found).combine_chunks()
+
+
+def _in_sample(rows: pa.Table, order: WindowOrder) -> Bools:
+    """Which rows are in a sample. The same for the same values, in whatever window they are."""
+    return kept(rows, order.sample_by or "row", "", order.sample)
 
 
 def rows_between(file: RetainedFile, after: int, through: int, names: Sequence[str] | None = None) -> pa.Table:
@@ -113,6 +211,11 @@ def _section(path: str, offset: int, length: int) -> pa.Buffer:
     if offset + length > whole.size:
         raise corrupt(path, "it is shorter than its manifest says")
     return whole.slice(offset, length)
+
+
+def _shared(rows: pa.Table, share: Share) -> pa.Table:
+    hashes = row_hashes([rows.column(name) for name in share.columns], rows.num_rows)
+    return rows.filter(pa.array(hashes % np.uint64(share.parts) == share.part))
 
 
 def _typed(rows: pa.Table, asked: pa.Schema, event_time: str) -> pa.Table:

@@ -11,7 +11,6 @@ from pyspark.errors import ParseException, PySparkException
 from punctual.errors import BindError, ParseError, PunctualError, Span, suggest
 from punctual.own_names import MARK
 from punctual.plan.relation import Stream, Table
-from punctual.plan.row_query import Word
 from punctual.runtime.analysis import PlacedText, in_our_words
 from punctual.runtime.backend import RowTypeRequest
 
@@ -27,13 +26,7 @@ class Refusals:
         self.query = request.query
         self._statement = request.statement
         self._relations = relations
-        texts = (self._statement.select, self._statement.order, self._statement.tail)
-        self._words = [
-            (token.text, span)
-            for text in texts
-            for token, span in zip(text.tokens, text.spans)
-            if isinstance(token, Word)
-        ]
+        self._words = [word for text in self._statement.texts for word in text.words()]
 
     def of(self, refusal: PySparkException, text: PlacedText) -> PunctualError:
         """Our error for one of Spark's."""
@@ -151,6 +144,9 @@ class Refusals:
     def _columns_like(self, name: str) -> str | None:
         streams = {stream.lower() for stream in self.query.streams}
         readable = [one for key, one in self._relations.items() if key in streams or key in self._statement.tables]
+        owners = [one.name for one in readable if name.lower() in (column.name.lower() for column in one.columns)]
+        if owners:
+            return f"{name} is a column of {' and '.join(owners)}, which cannot be named here"
         return suggest(name, [column.name for relation in readable for column in relation.columns], "columns")
 
 

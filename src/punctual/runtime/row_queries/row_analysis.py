@@ -8,21 +8,26 @@ catalog, and what gives other answers for the same rows. A plan is made too, sin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from punctual.errors import BindError, PunctualError
 from punctual.own_names import own, shown
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.plan.row_query import RowWindow
+from punctual.plan.row_query import RowSampling, RowStatement, RowWindow, SparkText
 from punctual.plan.sql_text import quoted
 from punctual.runtime.analysis import PlacedText, answer_type, empty_frame
 from punctual.runtime.backend import QueryTypes, RowTypeRequest, TypeReport, WindowTypes
+from punctual.runtime.operators.read_window import ReadWindow
+from punctual.runtime.row_queries.plan_nodes import plan_nodes, stands
 from punctual.runtime.row_queries.refusals import Refusals
 from punctual.runtime.row_queries.repeats import foreign_or_not_repeatable, not_repeatable_words
+from punctual.runtime.row_queries.row_sampling import row_sampling, why_never
 from punctual.runtime.row_queries.row_session import row_session
 from punctual.runtime.row_queries.row_text import instant_text, row_text
 
@@ -104,7 +109,8 @@ def _types(windows: _Windows, request: RowTypeRequest, relations: Mapping[str, S
     PunctualError
         What is wrong with the query.
     """
-    statement = request.statement
+    # Answers of a subquery are the same text, so two of them show what is wrong with all.
+    statement = request.statement.since(request.query.cadence.us)
     views = [windows.view(window) for window in statement.windows]
     shown_windows = [view for view in views if view is not None]
     if len(shown_windows) < len(views):
@@ -132,15 +138,35 @@ def _types(windows: _Windows, request: RowTypeRequest, relations: Mapping[str, S
     if twice is not None:
         raise refusals.duplicate(twice)
     types = tuple(answer_type(one.dataType, refusals.place_of_output(name)) for one, name in zip(fields, names))
-    _check_plan(windows.session, row_text(statement, view_name, 0, types), refusals)
-    return QueryTypes((), (), types, (), (), names=names, windows=tuple(types for _name, types in shown_windows))
+    prepared = _check_plan(windows.session, row_text(statement, view_name, 0, types), refusals)
+    seen = tuple(types for _name, types in shown_windows)
+    sampling = None if request.query.quality is None else _sampling(windows.session, request.statement, seen)
+    return QueryTypes((), (), types, (), (), names=names, windows=seen, stands=prepared, sampling=sampling)
 
 
-def _check_plan(session: SparkSession, text: PlacedText, refusals: Refusals) -> None:
-    """Make the plan once, with the order that answers have."""
+def _sampling(session: SparkSession, statement: RowStatement, windows: Sequence[WindowTypes]) -> RowSampling:
+    """How the windows of a query may be samples: by its plan, in which each has its number. No order counts."""
+    never = why_never(statement)
+    if never is not None:
+        return RowSampling(why_not=never)
+    for number, types in enumerate(windows):
+        rows = session.range(0, 1, 1, 1).mapInArrow(
+            ReadWindow("", number, types.columns, types.event_time), from_arrow_schema(pa.schema(list(types.columns)))
+        )
+        rows.createOrReplaceTempView(quoted(_numbered(number)))
+    frame = session.sql(str(row_text(replace(statement, order=SparkText()), _numbered, 0)))
+    nodes = plan_nodes(frame._jdf.queryExecution().executedPlan())
+    return row_sampling(nodes, [types.columns for types in windows])
+
+
+def _numbered(window: int) -> str:
+    return own(f"numbered window {window}")
+
+
+def _check_plan(session: SparkSession, text: PlacedText, refusals: Refusals) -> bool:
+    """Make the plan once, with the order that answers have; whether it may be run again."""
     try:
-        planned = session.sql(str(text))
-        planned._jdf.queryExecution().executedPlan()
+        return stands(session.sql(str(text)))
     except PySparkException as refusal:
         raise refusals.of(refusal, text) from None
     except Py4JJavaError as failure:

@@ -13,8 +13,12 @@ ROW_OPTIONS: dict[str, str] = {
     # A broadcast is a job of its own, and keeps the rows of the first execution. Inputs are single partitions, so
     # other joins need no exchange.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # Makes scalar subqueries, which keep their first result, of equal aggregates in a union.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.execution.planmerging.MergeSubplans",
+    "spark.sql.optimizer.excludedRules": ",".join((
+        # Makes scalar subqueries, which keep their first result, of equal aggregates in a union.
+        "org.apache.spark.sql.execution.planmerging.MergeSubplans",
+        # Makes a relation without partitions of a query whose condition can never hold: no task would answer it.
+        "org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation",
+    )),
     # Where there is an exchange all the same, rows stay in one partition, in one order.
     "spark.sql.shuffle.partitions": "1",
     # parquet.`/a/path` is no table of the program.

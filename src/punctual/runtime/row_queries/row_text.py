@@ -17,6 +17,7 @@ from punctual.plan.sql_text import quoted
 from punctual.runtime.analysis import PlacedText
 
 ORDER_WORDS = frozenset(("ASC", "DESC", "NULLS"))
+PIPE = Word("|>")
 
 
 def row_text(
@@ -29,7 +30,7 @@ def row_text(
         return f"{name} AS {place.label}" if place.label else name
 
     def add(part: SparkText) -> None:
-        for piece, span in part.rendered(window, instant_text(at)):
+        for piece, span in part.rendered(window, lambda back_us: instant_text(at - back_us)):
             text.add(piece, span)
 
     text = PlacedText()
@@ -40,7 +41,7 @@ def row_text(
         add(statement.order)
         text.add("".join(f", {column}" for column in columns) if not _orders_by_all(statement.order) else "")
     elif statement.tail and columns:
-        text.add(f" ORDER BY {', '.join(columns)}")
+        text.add(f"{' |>' if statement.tail.tokens[0] == PIPE else ''} ORDER BY {', '.join(columns)}")
     add(statement.tail)
     return text
 

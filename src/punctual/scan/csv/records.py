@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.kernel.text.csv_fields import NONE, OTHER_WIDTH, RECORD, UNSURE, mark_lines, split_lines
-from punctual.scan.block import Block, Columns, Faults, arrow_type
+from punctual.scan.block import Block, Columns, Faults, Sifted, arrow_type
 from punctual.scan.csv.record import split_record
 from punctual.scan.csv.settings import NOT_SET, CsvSettings
 from punctual.scan.lines import PIECE_BYTES, pieces
+from punctual.scan.sieve import CSV_BLANKS, Sieve
 from punctual.scan.text.java_text import java_text
 from punctual.scan.text.text_casts import cast_texts
 from punctual.scan.text.texts import Texts
@@ -37,8 +38,11 @@ def read_csv(
     columns: Columns,
     settings: CsvSettings,
     piece_bytes: int = PIECE_BYTES,
+    sieve: Sieve | None = None,
 ) -> Iterator[Block]:
     """The records whose lines begin in ``[start, end)`` of a file, some at a time.
+
+    A record is a line: a break inside quotes ends it, as it does for Spark without ``multiLine``.
 
     Parameters
     ----------
@@ -63,8 +67,12 @@ def read_csv(
             is_first = False
             # The parser takes a byte order mark off the first line that it is given.
             at, marked = (after, False) if has_header else (at, piece.startswith(_MARK, at))
-        block = _CsvBlock(_split(piece, at, width, places, settings, marked), width, places, columns)
-        if block.rows:
+        sifted: Sifted | None = None
+        if sieve is not None:
+            left = sieve.lines(piece, at, CSV_BLANKS, _code(settings.comment))
+            piece, at, marked, sifted = left.piece, 0, marked and left.first, left.sifted
+        block = _CsvBlock(_split(piece, at, width, places, settings, marked), width, places, columns, sifted)
+        if block.rows or sieve is not None:
             yield block
 
 
@@ -170,8 +178,16 @@ def _marked_record(split: _Split, width: int, settings: CsvSettings) -> list[str
 class _CsvBlock:
     """Records that were read together. Texts are made into arrays when they are asked for."""
 
-    def __init__(self, split: _Split, width: int, places: Sequence[int | None], columns: Columns) -> None:
+    def __init__(
+        self,
+        split: _Split,
+        width: int,
+        places: Sequence[int | None],
+        columns: Columns,
+        sifted: Sifted | None,
+    ) -> None:
         self._kinds = dict(columns)
+        self.sifted = sifted
         self.rows = split.count
         slots = {place: slot for slot, place in enumerate(_wanted(places))}
         self._texts = {

@@ -15,18 +15,30 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.kernel.text.json_tokens import REMEMBERED, count_breaks, walk_lines
-from punctual.scan.block import Block, Columns, Faults
+from punctual.scan.block import Block, Columns, Faults, Sifted
 from punctual.scan.json.columns import Column, Found, column_for
 from punctual.scan.json.line import LineReader
 from punctual.scan.lines import PIECE_BYTES, pieces
+from punctual.scan.sieve import JSON_BLANKS, Sieve
 
 
-def read_json(path: str, start: int, end: int, columns: Columns, piece_bytes: int = PIECE_BYTES) -> Iterator[Block]:
+def read_json(
+    path: str,
+    start: int,
+    end: int,
+    columns: Columns,
+    piece_bytes: int = PIECE_BYTES,
+    sieve: Sieve | None = None,
+) -> Iterator[Block]:
     """The lines of a file that begin in ``[start, end)`` as blocks: one object per line, blank lines are nothing."""
     reader = _Reader(columns)
     for piece in pieces(path, start, end, piece_bytes):
-        block = reader.read(piece)
-        if block.rows:
+        if sieve is None:
+            block = reader.read(piece)
+        else:
+            left = sieve.lines(piece, 0, JSON_BLANKS)
+            block = reader.read(left.piece, left.sifted)
+        if block.rows or sieve is not None:
             yield block
 
 
@@ -42,8 +54,8 @@ class _Reader:
         self._order = np.full(REMEMBERED, -1, np.int64)
         self._slow = LineReader(columns)
 
-    def read(self, piece: bytes) -> JsonBlock:
-        """The lines of a piece."""
+    def read(self, piece: bytes, sifted: Sifted | None = None) -> JsonBlock:
+        """The lines of a piece; ``sifted`` says what of."""
         found, first, last = self._walk(piece)
         columns = {name: column_for(kind, found, place) for place, (name, kind) in enumerate(self._columns)}
         doubtful = np.flatnonzero(found.doubts)
@@ -59,7 +71,7 @@ class _Reader:
             name: pa.array([row.values[place] for row in read], column.type)
             for place, (name, column) in enumerate(columns.items())
         }
-        return JsonBlock(found.doubts.size, faults, columns, slow, doubtful)
+        return JsonBlock(found.doubts.size, faults, columns, slow, doubtful, sifted)
 
     def _walk(self, piece: bytes) -> tuple[Found, NDArray[np.int64], NDArray[np.int64]]:
         """Places of values; where lines begin and where they end."""
@@ -84,6 +96,7 @@ class JsonBlock:
     _fast: dict[str, Column]
     _slow: dict[str, pa.Array]
     _places: NDArray[np.int64]
+    sifted: Sifted | None = None
 
     def column(self, name: str) -> pa.Array:
         """A declared column; strings are made now."""

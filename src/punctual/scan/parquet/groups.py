@@ -19,6 +19,7 @@ from punctual.scan.block import Block, Columns, Faults, arrow_type
 from punctual.scan.parquet.exact_cast import Cast, exact_cast
 from punctual.scan.parquet.kinds import as_read, flat_kinds
 from punctual.scan.parts import ParquetPart
+from punctual.scan.sieve import Sieve
 from punctual.scan.written.row_text import row_texts
 
 BLOCK_ROWS = 1 << 18
@@ -37,7 +38,9 @@ class _Column:
     cast: Cast | None
 
 
-def read_parquet(part: ParquetPart, columns: Columns, wanted: frozenset[str]) -> Iterator[Block]:
+def read_parquet(
+    part: ParquetPart, columns: Columns, wanted: frozenset[str], sieve: Sieve | None = None
+) -> Iterator[Block]:
     """The rows of a part's groups, in order.
 
     Parameters
@@ -48,12 +51,17 @@ def read_parquet(part: ParquetPart, columns: Columns, wanted: frozenset[str]) ->
         Declared columns.
     wanted : frozenset of str
         Names of those that will be asked for.
+    sieve : Sieve, optional
+        Which rows are read; they are numbered from the first of the file.
     """
     # INT96 counts nanoseconds of a day: as microseconds its years are those of Spark.
     file = pq.ParquetFile(part.path, coerce_int96_timestamp_unit="us")
     scanned = _columns(file.metadata, part, columns)
+    row = sum(file.metadata.row_group(number).num_rows for number in range(part.first)) if sieve is not None else 0
     for number in range(part.first, part.last):
-        yield from _Group(file, number, scanned, wanted).blocks()
+        for block in _Group(file, number, scanned, wanted).blocks():
+            yield block if sieve is None else sieve.numbered(block, row, part.path)
+            row += block.rows
 
 
 def _columns(metadata: pq.FileMetaData, part: ParquetPart, columns: Columns) -> dict[str, _Column]:

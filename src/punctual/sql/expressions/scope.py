@@ -24,6 +24,8 @@ class Relation:
     span: Span
     apart: frozenset[str] = frozenset()
     """Names, in lower case, that only some of united streams declare, or with different types."""
+    joined: bool = False
+    """Whether it is a stream whose window is joined with that of the first one in FROM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Resolved:
     @property
     def name(self) -> str:
         """What the enriched row calls the column."""
-        if self.relation.kind == "stream":
+        if self.relation.kind == "stream" and not self.relation.joined:
             return self.column.name
         return joined_column(self.relation.alias, self.column.name)
 

@@ -44,6 +44,8 @@ JOINS: dict[tuple[str, ...], JoinKind] = {
     ("FULL",): "full outer",
     ("FULL", "OUTER"): "full outer",
     ("CROSS",): "cross",
+    ("SEMI",): "left semi",
+    ("ANTI",): "left anti",
 }
 """The words before JOIN."""
 JOIN_WORDS = frozenset(("JOIN", "NATURAL", "ON", *(words[0] for words in JOINS if words)))

@@ -23,7 +23,7 @@ PARAMETERS = {"PT": 1, "PRFE": 1, "PRF": 10**6}
 MORE_THAN_SELECT = frozenset((
     "WITH", "LATERAL", "PIVOT", "UNPIVOT", "EXCEPT", "INTERSECT", "MINUS", "UNION", "USING", "OVER", "OFFSET",
     "EXISTS", "WINDOW", "VALUES", "TABLESAMPLE", "ROLLUP", "CUBE", "GROUPING", "GROUPING SETS", "NATURAL", "SEMI",
-    "ANTI", "QUALIFY",
+    "ANTI", "QUALIFY", "|>",
 ))
 """Words of queries that we leave to Spark, where they do not parse as a SELECT of ours."""
 MOST_SELECTS = 200
@@ -47,7 +47,7 @@ def parse_create_query(cursor: Cursor) -> CreateQuerySyntax:
 
 def _select_alone(cursor: Cursor, tokens: tuple[Token, ...]) -> SelectSyntax | None:
     """A SELECT that ends with the statement; None where the query is more than that, which only Spark can read."""
-    if cursor.at("WITH"):
+    if cursor.peek().word in ("WITH", "FROM", "("):
         return None
     try:
         select = parse_select(cursor)
@@ -63,10 +63,18 @@ def _select_alone(cursor: Cursor, tokens: tuple[Token, ...]) -> SelectSyntax | N
 
 
 def _is_more(tokens: tuple[Token, ...]) -> bool:
-    """Whether there are words of queries that we leave to Spark; ORDER BY ALL is one of them."""
+    """Whether there are words of queries that we leave to Spark.
+
+    ORDER BY ALL, several names after AS, and functions in FROM are among them.
+    """
     words = [token.word for token in tokens]
     by_all = any(before in ("ORDER BY", "GROUP BY") and word == "ALL" for before, word in pairwise(words))
-    return by_all or not MORE_THAN_SELECT.isdisjoint(words)
+    names = ("AS", "(") in pairwise(words)
+    function = any(
+        before in ("FROM", "JOIN") and token.kind == "word" and after == "("
+        for before, token, after in zip(words, tokens[1:], words[2:])
+    )
+    return by_all or names or function or not MORE_THAN_SELECT.isdisjoint(words)
 
 
 def parse_select(cursor: Cursor) -> SelectSyntax:

@@ -89,17 +89,6 @@ class FromUnion:
 FromSyntax = FromItem | FromJoin | FromUnion
 
 
-def unites(tree: FromSyntax) -> bool:
-    """Whether a UNION ALL of streams stands in a FROM tree."""
-    match tree:
-        case FromItem():
-            return False
-        case FromJoin():
-            return unites(tree.left) or unites(tree.right)
-        case FromUnion():
-            return True
-
-
 def leaves(tree: FromSyntax) -> Iterator[FromItem]:
     """The leaves of a FROM tree in the order written."""
     match tree:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyspark
 
-from punctual.runtime.java import Java, cache_folder
+from punctual.runtime.jvm.java import Java, cache_folder
 
 
 def archive_stem(java: Java, environ: Mapping[str, str]) -> Path | None:

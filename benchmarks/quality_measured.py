@@ -1,0 +1,175 @@
+"""Which points of Figure 10 are measured, and what was measured, as a table, goals and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+from benchmarks.quality_optimum import Costs, fixed_part, optimum
+from benchmarks.quality_point import Point
+from benchmarks.report import Goal, Picture, Result
+from punctual.clock import SECOND
+
+POLICIES = ("best-effort", "feedback", "fixed-sampling", "dynamic-sampling")
+LEVELLED = ("feedback", "dynamic-sampling")
+"""The two that Figure 10 (c) compares."""
+BEST = "dynamic-sampling"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which points are measured; ``seconds`` of each are judged. Loads and swings are in percent and paper seconds."""
+
+    factor: float = 4.0
+    seconds: float = 60.0
+    loads: tuple[int, ...] = (50, 75, 100, 125, 150)
+    swings: tuple[int, ...] = (2, 8, 32)
+    rates: tuple[float, float] = (20.0, 200.0)
+    """Rows per second of a stream, at which costs are measured."""
+    policies: tuple[str, ...] = POLICIES
+    parts: tuple[str, ...] = ("loads", "swings", "burst", "panes")
+
+
+QUICK_PLAN = Plan(factor=2.0, seconds=4.0, loads=(100,), swings=(2,), policies=("best-effort", "dynamic-sampling"))
+
+
+@dataclass(slots=True)
+class Measured:
+    """Everything that was measured."""
+
+    known: Costs
+    cores: float
+    """What others left of the cores while costs were measured."""
+    rate: float
+    """Rows per second of a stream that saturate them."""
+    loads: dict[tuple[str, int], Point] = field(default_factory=dict)
+    swings: dict[tuple[str, int], Point] = field(default_factory=dict)
+    panes: dict[int, Point] = field(default_factory=dict)
+    burst: Point | None = None
+
+
+def result(plan: Plan, measured: Measured) -> Result:
+    """Tables and pictures of what was measured."""
+    best = {load: _optimum(plan, measured, load) for load in plan.loads}
+    return Result(
+        name="quality",
+        title=f"Quality and deadlines under load: Table 2's workload, times x {plan.factor:g}",
+        columns=["what", "load %", "quality", "optimum", "deviation", "missed", "by the reader", "cores", "others"],
+        rows=[*_rows(measured, best)],
+        goals=_goals(measured, best),
+        pictures=_pictures(measured, best),
+        notes=[
+            f"fixed costs are {fixed_part(measured.known, plan.factor, measured.cores):.2f} of the cores at zero rate",
+            f"saturated at {measured.rate:.0f} rows per second of each stream, with {measured.cores:.2f} cores to use",
+            f"{plan.seconds:g} s judged at each point, one run of each; others used the machine meanwhile",
+        ],
+        facts=_facts(plan, measured, best),
+    )
+
+
+def _optimum(plan: Plan, measured: Measured, load: int) -> float:
+    """By the cores that others left while the best policy ran at this load."""
+    point = measured.loads.get((BEST, load))
+    cores = measured.cores if point is None else point.left_cores
+    return optimum(measured.known, plan.factor, measured.rate * load / 100, cores)
+
+
+def _rows(measured: Measured, best: Mapping[int, float]) -> list[list[Any]]:
+    rows = [[policy, load, *_numbers(point, best[load])] for (policy, load), point in measured.loads.items()]
+    rows += [[f"panes, {BEST}", load, *_numbers(point)] for load, point in measured.panes.items()]
+    rows += [
+        [f"{policy}, swinging every {period} s", "100/140", *_numbers(point)]
+        for (policy, period), point in measured.swings.items()
+    ]
+    if measured.burst is not None:
+        rows.append([f"{BEST}, burst", "60/180", *_numbers(measured.burst)])
+    return rows
+
+
+def _numbers(point: Point, best: float | None = None) -> list[Any]:
+    cores = [point.used_cores, point.others_cores]
+    return [point.quality, best, point.deviation, point.missed, point.seen_missed, *cores]
+
+
+def _goals(measured: Measured, best: Mapping[int, float]) -> list[Goal]:
+    ours = {load: point for (policy, load), point in measured.loads.items() if policy == BEST}
+    goals = []
+    if ours:
+        goals += [
+            Goal("below the optimum at any load", 0.03, max(best[load] - one.quality for load, one in ours.items())),
+            Goal("deviation of quality at any load", 0.1, max(point.deviation for point in ours.values())),
+            Goal("misses at any load", 0.0, max(point.missed for point in ours.values())),
+        ]
+    for period in dict.fromkeys(period for policy, period in measured.swings if policy == BEST):
+        theirs, better = (measured.swings[policy, period].quality for policy in LEVELLED)
+        what = f"quality less that of feedback, swinging every {period} s"
+        goals.append(Goal(what, 0.0, better - theirs, at_least=True))
+    return goals
+
+
+def _pictures(measured: Measured, best: Mapping[int, float]) -> list[Picture]:
+    pictures = []
+    if measured.loads:
+        policies = list(dict.fromkeys(policy for policy, _load in measured.loads))
+        quality = {policy: _line(measured, policy, "quality") for policy in policies}
+        quality["optimum, computed"] = [(float(load), worth) for load, worth in sorted(best.items())]
+        pictures += [
+            Picture("load, %", "average quality", quality, logarithmic=False, dashed=["optimum, computed"]),
+            Picture(
+                "load, %",
+                "deviation of quality",
+                {policy: _line(measured, policy, "deviation") for policy in policies},
+                logarithmic=False,
+            ),
+            Picture(
+                "load, %",
+                "part of the answers that was late",
+                {policy: _line(measured, policy, "missed") for policy in policies},
+                logarithmic=False,
+            ),
+        ]
+    if measured.swings:
+        swings: dict[str, list[tuple[float, float]]] = {policy: [] for policy in LEVELLED}
+        for (policy, period), point in measured.swings.items():
+            swings[policy].append((float(period), point.quality))
+        pictures.append(Picture("period of the swing, paper seconds", "average quality", swings, logarithmic=False))
+    if measured.burst is not None:
+        through = through_time(measured.burst)
+        through["load"] = [(second, rate / measured.rate) for second, rate in measured.burst.rates if second >= 0]
+        pictures.append(
+            Picture("seconds", "through a burst, by instant", through, logarithmic=False, dashed=["load"])
+        )
+    return pictures
+
+
+def _line(measured: Measured, policy: str, what: str) -> list[tuple[float, float]]:
+    points = ((load, point) for (who, load), point in measured.loads.items() if who == policy)
+    return [(float(load), getattr(point, what)) for load, point in points]
+
+
+def through_time(point: Point) -> dict[str, list[tuple[float, float]]]:
+    """By instant: the mean quality of its answers, and the part that was late."""
+    instants: dict[int, list[tuple[float, bool]]] = {}
+    for one in point.answers:
+        instants.setdefault(one.at, []).append((one.quality, one.on_time))
+    seconds = {at: (at - point.begin) / SECOND for at in sorted(instants)}
+    return {
+        "quality": [(second, fmean(quality for quality, _ in instants[at])) for at, second in seconds.items()],
+        "late": [(second, fmean(not on_time for _, on_time in instants[at])) for at, second in seconds.items()],
+    }
+
+
+def _facts(plan: Plan, measured: Measured, best: Mapping[int, float]) -> dict[str, Any]:
+    return {
+        "plan": asdict(plan),
+        "costs": asdict(measured.known),
+        "cores": measured.cores,
+        "saturating rate": measured.rate,
+        "optimum": {str(load): worth for load, worth in best.items()},
+        "loads": {f"{policy} {load}": point.facts() for (policy, load), point in measured.loads.items()},
+        "swings": {f"{policy} {period}": point.facts() for (policy, period), point in measured.swings.items()},
+        "panes": {str(load): point.facts() for load, point in measured.panes.items()},
+        "burst": None if measured.burst is None else measured.burst.facts(),
+    }

@@ -1,0 +1,209 @@
+"""One point of a figure: the workload on a live engine for a while, judged answer by answer.
+
+An answer that was late, or that never came, has quality 0 (equation 3). Late is said twice: by the answer itself, and
+by the reader's clock, from when the files were in place that complete the instant until the answer stood in its file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.engines import WarmBackend
+from benchmarks.processes import tree_cpu
+from benchmarks.quality_workload import STREAMS, Load, TimedQuery, due, program, queries, write_relations
+from benchmarks.quality_world import Script, Seen, seen, start
+from punctual.clock import SECOND, Micros, instant_us
+from punctual.engine.engine import Engine
+
+STEPS_PER_DEADLINE = 4
+"""How often files come: the paper's rows come one by one, here a deadline has four batches of them."""
+READER_LEEWAY_S = 0.25
+"""What the reader's clock allows: it looks twenty times per second, and the engine lists files every 200 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One answer that was due; ``quality`` is 0 where it was late, by the answer itself."""
+
+    query: str
+    kind: str
+    at: Micros
+    quality: float
+    kept: float | None
+    on_time: bool
+    seen_on_time: bool
+    seconds: float | None
+    """From the files to the answer's line, by the reader's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a point measured."""
+
+    answers: tuple[Judged, ...]
+    begin: Micros
+    rates: tuple[tuple[float, float], ...]
+    """Rows per second of a stream, by seconds since ``begin``."""
+    rows: int
+    cores: float
+    used_cores: float
+    others_cores: float
+    """How many of the cores the processes of others used meanwhile."""
+    ledger: tuple[Mapping[str, Any], ...]
+
+    @property
+    def left_cores(self) -> float:
+        """What others left."""
+        return max(0.1, self.cores - self.others_cores)
+
+    @property
+    def quality(self) -> float:
+        return fmean(one.quality for one in self.answers)
+
+    @property
+    def deviation(self) -> float:
+        """Over all answers, as equation 3 averages them."""
+        return pstdev(one.quality for one in self.answers)
+
+    @property
+    def spread(self) -> float:
+        """Between the averages of queries: how unequal they are treated."""
+        by_query: dict[str, list[float]] = {}
+        for one in self.answers:
+            by_query.setdefault(one.query, []).append(one.quality)
+        return pstdev(fmean(some) for some in by_query.values())
+
+    @property
+    def missed(self) -> float:
+        return fmean(not one.on_time for one in self.answers)
+
+    @property
+    def seen_missed(self) -> float:
+        return fmean(not one.seen_on_time for one in self.answers)
+
+    def facts(self) -> dict[str, Any]:
+        """For the JSON of a result."""
+        return {
+            "quality": self.quality,
+            "deviation": self.deviation,
+            "spread": self.spread,
+            "missed": self.missed,
+            "seen_missed": self.seen_missed,
+            "rows": self.rows,
+            "rates": self.rates,
+            "used_cores": self.used_cores,
+            "others_cores": self.others_cores,
+            "answers": [asdict(one) for one in self.answers],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a point is run; times in seconds, as multiples of ``factor`` where the paper names them.
+
+    The first ``warm_s`` are not judged: windows fill, plans are made, costs are learned.
+    """
+
+    factor: float
+    warm_s: float
+    measured_s: float
+    qos: str = "dynamic-sampling"
+    window_merge: str = "rows"
+    seed: int = 1
+    streams: int = STREAMS
+    patience_s: float = 1.0
+    """How long after the last deadline answers are waited for; what comes then is late."""
+
+
+def measure(backend: WarmBackend, run: Run, load: Load) -> Point:
+    """Run the workload under a load and judge its answers."""
+    step = round(run.factor / STEPS_PER_DEADLINE * SECOND)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, out = Path(scratch) / "streams", Path(scratch) / "out"
+        write_relations(folder, run.streams)
+        options = {"qos": run.qos, "window_merge": run.window_merge, "tick": "200 ms", "idle": "1 hour"}
+        engine = Engine(str(Path(scratch) / "state"), out=str(out), backend=lambda: backend, options=options)
+        with engine:
+            engine.sql(program(folder, run.factor, run.streams))
+            engine.open()
+            engine.start()
+            period = round(2 * run.factor * SECOND)
+            begin = (time.time_ns() // 1000 // step + 1) * step
+            first = -(-(begin + round(run.warm_s * SECOND)) // period) * period
+            last = first + round(run.measured_s * SECOND) // period * period
+            steps = (last - begin) // step
+            rates = tuple(load(number * step / SECOND) for number in range(steps))
+            wanted = len(due(queries(run.factor, run.streams), first, last))
+            until = last + round((run.factor + run.patience_s) * SECOND)
+            script = Script(
+                str(folder), str(out), run.streams, begin, step, rates, run.seed, first, last, wanted, until
+            )
+            world = start(script)
+            time.sleep(max(0.0, (first - time.time_ns() // 1000) / SECOND))
+            before = _Cores.now()
+            found = seen(world)
+            after = _Cores.now()
+            ledger = engine.ledger()
+            engine.stop()
+    answers = judged(queries(run.factor, run.streams), found, first, last)
+    used, others = after.since(before)
+    by_second = tuple(((begin + number * step - first) / SECOND, rate) for number, rate in enumerate(rates))
+    return Point(answers, first, by_second, found.rows, float(backend.cores), used, others, _records(ledger))
+
+
+def judged(wanted: Sequence[TimedQuery], found: Seen, begin: Micros, end: Micros) -> tuple[Judged, ...]:
+    """Every answer that was due after ``begin``, through ``end``; also those that never came."""
+    came = {(answer["query"], instant_us(answer["at"])): (when, answer) for when, answer in found.answers}
+    result = []
+    for query, at in due(wanted, begin, end):
+        when, answer = came.get((query.name, at), (None, None))
+        if when is None or answer is None:
+            result.append(Judged(query.name, query.kind, at, 0.0, None, False, False, None))
+            continue
+        seconds = (when - found.written[at]) / SECOND
+        on_time = bool(answer["on_time"])
+        quality = float(answer["quality"]) if on_time else 0.0
+        in_time = seconds <= query.deadline_s + READER_LEEWAY_S
+        result.append(Judged(query.name, query.kind, at, quality, answer["kept"], on_time, in_time, seconds))
+    return tuple(result)
+
+
+def _records(ledger: pd.DataFrame) -> tuple[Mapping[str, Any], ...]:
+    """What the ledger says of batches and firings, as plain values."""
+    wanted = [
+        name
+        for name in ("record", "query", "at", "kept", "level", "rows", "used_ms", "predicted_ms", "seconds")
+        if name in ledger
+    ]
+    return tuple(ledger[wanted].to_dict("records"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cores:
+    """Core seconds so far: of this process and all below it, and of everybody."""
+
+    wall: float
+    ours: float
+    everybody: float
+
+    @classmethod
+    def now(cls) -> _Cores:
+        first = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+        user, nice, system, _idle, _wait, interrupts, softly = (int(word) for word in first[:7])
+        busy = (user + nice + system + interrupts + softly) / os.sysconf("SC_CLK_TCK")
+        return cls(time.monotonic(), tree_cpu(), busy)
+
+    def since(self, before: _Cores) -> tuple[float, float]:
+        """Cores that we used meanwhile, and cores that others used."""
+        wall = self.wall - before.wall
+        ours = (self.ours - before.ours) / wall
+        return ours, max(0.0, (self.everybody - before.everybody) / wall - ours)

@@ -1,0 +1,50 @@
+"""What an engine knows of costs: read with the state, learned by its threads, kept with the state."""
+
+from __future__ import annotations
+
+from punctual.clock import Clock
+from punctual.config import Qos
+from punctual.engine.answers.row_model import RowModel
+from punctual.engine.held.held_batches import HeldBatches
+from punctual.estimate.accounts import Accounts
+from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.known_costs import KnownCosts
+from punctual.runtime.backend import Backend
+from punctual.store.saved_costs import SavedCosts
+
+
+class Costs:
+    """The models of one engine: ``accounts`` of reading and of panes, ``rows`` of row queries."""
+
+    def __init__(self, saved: SavedCosts, backend: Backend, held: HeldBatches, clock: Clock, qos: Qos) -> None:
+        self._saved = saved
+        self._held = held
+        known = saved.read(KnownCosts) or KnownCosts()
+        self._saved_rates = known.rates
+        self.accounts = Accounts(known.accounts)
+        used, fixed = backend.core_time.untaken_us, qos == "fixed-sampling"
+        self.rows = RowModel(known.rows, used, clock.monotonic, fixed=fixed)
+
+    def executions(self) -> dict[str, ExecutionCost] | None:
+        """What the next execution of each row query will cost; None where nobody knows. On the holder's thread."""
+        holders = self._held.holders
+        readers = holders.running.plan.row_readers
+        through = {name: progress.through for name, progress in self._held.progress.items()}
+        known = [one for one in readers if all(name.lower() in through for name in one.query.streams)]
+        return self.rows.executions(known, holders.rows, through) if known else None
+
+    def known(self) -> KnownCosts:
+        """All of it as it is now."""
+        holders = self._held.holders
+        queries = [reader.query.name for reader in holders.running.plan.row_readers]
+        return KnownCosts(dict(self.accounts.costs), self.rows.costs.only(queries), holders.rows.rates())
+
+    def ever_known(self) -> KnownCosts:
+        """The same of queries that no longer run as well, also before any runs."""
+        rates = {**self._saved_rates, **(self._held.holders.rows.rates() if self._held.installed else {})}
+        return KnownCosts(dict(self.accounts.costs), self.rows.costs, rates)
+
+    def save(self) -> None:
+        """Keep it with the state, if there is anything to keep."""
+        if self._held.installed and (self.rows.costs.queries or self.accounts.costs):
+            self._saved.save(self.known())

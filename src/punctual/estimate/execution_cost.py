@@ -1,0 +1,20 @@
+"""What is known of the work to come: core time of one execution of each query that reads rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ExecutionCost(NamedTuple):
+    """Microseconds of core time: whatever is read, and for all of the input; a share of the input needs that share."""
+
+    fixed_us: float = 0.0
+    work_us: float = 0.0
+
+    def at(self, share: float) -> float:
+        """Core time for this share of the input.
+
+        >>> ExecutionCost(10, 100).at(0.5)
+        60.0
+        """
+        return self.fixed_us + self.work_us * share

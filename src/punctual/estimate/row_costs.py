@@ -1,0 +1,271 @@
+"""What row queries cost: operators by their kind, the same for all queries; selectivities and a factor for each query.
+
+Model
+-----
+A job answers several queries; only its core time is measured. It is explained by ``job + sum over queries of (plan_q +
+factor_q (slot + sum of c_j n_j))``, where the ``c_j`` are shared (:mod:`punctual.estimate.operator_costs`) and the
+factor is what is special to a query (expressions that are dear, wide rows). The core time of a job is dealt out to its
+queries by what each is expected to need.
+
+Before a job the ``n_j`` are estimated: the rows of windows are known from manifests, selectivities from the last
+execution, where they are exact. So a prediction errs by what changed since, and by the noise of time itself. Both are
+in the ratios of used to expected time that each query remembers, and whose quantiles are what is predicted.
+
+All of it is a value, which is kept with the state. Losing it costs nothing but a slower start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.linear_cost import ALPHA, HIGH, NOISE, RATIOS, LinearCost, Prediction
+from punctual.estimate.operator_costs import (
+    FIRST_GUESS,
+    Counts,
+    counts,
+    estimated_rows,
+    plan_cost,
+    remaining_cost,
+    selectivities,
+)
+from punctual.estimate.remaining import RemainingCost, taken_apart
+from punctual.estimate.sampling import EstimatorErrors
+from punctual.plan.fingerprint import fingerprint
+from punctual.plan.operators import OperatorNode, OperatorRows
+from punctual.plan.row_query import RowStatement
+
+FACTOR_ALPHA = ALPHA / 2
+"""How much of a job's error is put to the factors of its queries; the shared coefficients take theirs first."""
+FARTHEST = 8.0
+"""A factor is within this and one by it."""
+
+
+def meaning_of(statement: object) -> str:
+    """What a query means, for telling it apart from another one of the same name; aggregates are all alike."""
+    return fingerprint(statement) if isinstance(statement, RowStatement) else "aggregates"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFiring:
+    """A row query at an instant: what it means (its fingerprint), and how many rows each of its windows has."""
+
+    query: str
+    meaning: str
+    windows: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowExecution:
+    """What became of it: the rows of its operators where somebody looked, and whether its plan was made for it.
+
+    ``sampled`` are the selectivities that a sampler had found before.
+    """
+
+    rows: OperatorRows | None
+    planned: bool = False
+    sampled: tuple[float | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCost:
+    """What is known of a query: its operators, their selectivities, its factor, its last ratios.
+
+    ``planned`` says whether its plan was made for its last execution; the plan of a first one always is.
+    """
+
+    meaning: str
+    operators: OperatorNode
+    selectivities: tuple[float | None, ...]
+    factor: float = 1.0
+    ratios: tuple[float, ...] = ()
+    planned: bool = False
+    errors: EstimatorErrors = field(default_factory=EstimatorErrors)
+
+    @staticmethod
+    def unseen(firing: RowFiring) -> QueryCost:
+        """Of one that never ran: all that is known is which windows it reads."""
+        reads = tuple(OperatorNode("read", window=number) for number in range(len(firing.windows)))
+        return QueryCost.of_plan(firing.meaning, OperatorNode("answer", (OperatorNode("other", reads),)))
+
+    @staticmethod
+    def of_plan(meaning: str, operators: OperatorNode) -> QueryCost:
+        """Of one whose plan is known, and nothing else."""
+        return QueryCost(meaning, operators, (None,) * len(list(operators.nodes())))
+
+    def after(self, rows: OperatorRows | None) -> QueryCost:
+        """The same with the selectivities of one more execution."""
+        if rows is None:
+            return self
+        found = selectivities(rows.operators, rows.rows)
+        if rows.operators == self.operators:
+            found = tuple(old if new is None else new for old, new in zip(self.selectivities, found))
+        return replace(self, operators=rows.operators, selectivities=found)
+
+    def rows(self, windows: Sequence[float]) -> tuple[float, ...]:
+        """The rows that each operator is expected to give out."""
+        return estimated_rows(self.operators, windows, self.selectivities)
+
+
+def windows_of(execution: OperatorRows) -> list[float]:
+    """The rows of each window that an execution read; of one that is read twice, once."""
+    read = {
+        node.window: rows for node, rows in zip(execution.operators.nodes(), execution.rows) if node.window is not None
+    }
+    return [read.get(number, 0.0) for number in range(1 + max(read, default=-1))]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCosts:
+    """What row queries cost, by all that was seen so far."""
+
+    operators: LinearCost = FIRST_GUESS
+    queries: Mapping[str, QueryCost] = field(default_factory=dict)
+
+    def of(self, firing: RowFiring) -> QueryCost:
+        """What is known of a query; nothing of one that meant something else."""
+        known = self.queries.get(firing.query)
+        return known if known is not None and known.meaning == firing.meaning else QueryCost.unseen(firing)
+
+    def expected(self, firings: Sequence[RowFiring]) -> list[float]:
+        """Microseconds of core time that each needs, when one job answers them all."""
+        known = [self.of(firing) for firing in firings]
+        rows = [one.rows(firing.windows) for one, firing in zip(known, firings)]
+        return self._expected(known, rows, [one.planned and bool(one.ratios) for one in known], 1)
+
+    def predict(self, firings: Sequence[RowFiring]) -> list[Prediction]:
+        """The same as quantiles."""
+        found = []
+        for firing, expected in zip(firings, self.expected(firings)):
+            ratios = self.of(firing).ratios or self.operators.ratios
+            median, high = np.quantile(np.array(ratios), (0.5, HIGH)) if ratios else (1.0, 1 + 2 * NOISE)
+            found.append(Prediction(expected * float(median), expected * float(high)))
+        return found
+
+    def executions(self, firings: Sequence[RowFiring]) -> list[ExecutionCost] | None:
+        """What each needs whatever it reads, and for all of its windows; None where nothing was measured yet.
+
+        A job's own part is left out: it is that of a pass, however many queries there are. Rows that match are sampled
+        by their key, so a join of samples needs the same share of what the whole one does.
+        """
+        if not self.operators.seen:
+            return None
+        found = []
+        for firing in firings:
+            known = self.of(firing)
+            whole, nothing = (
+                known.factor * plan_cost(self.operators, known.operators, known.rows(windows))
+                for windows in (firing.windows, (0.0,) * len(firing.windows))
+            )
+            plan = self.operators.each("plan") if known.planned and known.ratios else 0.0
+            usual = float(np.median(known.ratios)) if known.ratios else 1.0
+            found.append(ExecutionCost(usual * (nothing + plan), usual * max(0.0, whole - nothing)))
+        return found
+
+    def remaining(self, firing: RowFiring) -> RemainingCost | None:
+        """Equation (2) for a query whose scans have read their windows and handed nothing on yet; None: who knows.
+
+        What is seldom exceeded: late answers are worth nothing, and those that use a little less are worth nearly all.
+        """
+        if not self.operators.seen:
+            return None
+        known = self.of(firing)
+        ratios = known.ratios or self.operators.ratios
+        high = known.factor * (float(np.quantile(np.array(ratios), HIGH)) if ratios else 1 + 2 * NOISE)
+
+        def left_us(windows: Sequence[float]) -> float:
+            operators = remaining_cost(self.operators, known.operators, known.rows(windows), {})
+            return high * (self.operators.each("slot") + max(0.0, operators))
+
+        return taken_apart(left_us, firing.windows)
+
+    def dealt(self, firings: Sequence[RowFiring], executions: Sequence[RowExecution], used_us: float) -> list[float]:
+        """The core time of jobs as that of their firings, by what each is expected to need for the rows that it had."""
+        known, rows = self._executed(firings, executions)
+        expected = self._expected(known, rows, [one.planned for one in executions], 1)
+        total = sum(expected)
+        return [used_us * one / total if total > 0 else used_us / len(expected) for one in expected]
+
+    def after(
+        self, firings: Sequence[RowFiring], executions: Sequence[RowExecution], used_us: float, jobs: int = 1
+    ) -> RowCosts:
+        """The same with the core time of one more job, or of several."""
+        if not firings:
+            return self
+        known, rows = self._executed(firings, executions)
+        planned = [one.planned for one in executions]
+        total: Counts = {"job": float(jobs), "plan": float(sum(planned))}
+        for one, found in zip(known, rows):
+            for name, count in counts(one.operators, found).items():
+                total[name] = total.get(name, 0.0) + count
+        expected = self._expected(known, rows, planned, jobs)
+        whole = sum(expected)
+        if whole <= 0:
+            return self
+        ratio = used_us / whole
+        queries = dict(self.queries)
+        for firing, one, execution, before, now in zip(firings, known, executions, self.expected(firings), expected):
+            factor = one.factor * (1 + FACTOR_ALPHA * now / whole * (min(ratio, 2.0) - 1))
+            factor = min(max(factor, 1 / FARTHEST), FARTHEST)
+            # A plan that is made once is no surprise, and says nothing about the times after it.
+            usual = not execution.planned or one.planned
+            ratios = (*one.ratios, now * ratio / before)[-RATIOS:] if usual and before > 0 else one.ratios
+            errors = self._errors(self.of(firing), execution)
+            queries[firing.query] = replace(
+                one, factor=factor, ratios=ratios, planned=execution.planned, errors=errors
+            )
+        # What is special to its queries is no news about operators.
+        plain = self.operators.expected_us(total)
+        return RowCosts(self.operators.after(total, used_us * plain / whole), queries)
+
+    def _errors(self, before: QueryCost, execution: RowExecution) -> EstimatorErrors:
+        """How far off the selectivities of before were, and those of a sampler, by what they make of the cost."""
+        found = execution.rows
+        if found is None or found.operators != before.operators or not before.ratios:
+            return before.errors
+        windows = windows_of(found)
+        truth = plan_cost(self.operators, found.operators, found.rows)
+
+        def error(known: Sequence[float | None]) -> float:
+            rows = estimated_rows(found.operators, windows, known)
+            return abs(plan_cost(self.operators, found.operators, rows) / truth - 1) if truth > 0 else 0.0
+
+        sampled = None if execution.sampled is None else error(execution.sampled)
+        return before.errors.after(error(before.selectivities), sampled)
+
+    def with_selectivities(self, found: Mapping[str, tuple[float | None, ...]]) -> RowCosts:
+        """The same with other selectivities of some queries."""
+        changed = {name: replace(self.queries[name], selectivities=several) for name, several in found.items()}
+        return replace(self, queries={**self.queries, **changed})
+
+    def with_plan(self, query: str, meaning: str, operators: OperatorNode) -> RowCosts:
+        """The same with the plan of a query that did not run yet."""
+        return replace(self, queries={**self.queries, query: QueryCost.of_plan(meaning, operators)})
+
+    def only(self, queries: Collection[str]) -> RowCosts:
+        """The same without what is known of other queries."""
+        return replace(self, queries={name: one for name, one in self.queries.items() if name in queries})
+
+    def _executed(
+        self, firings: Sequence[RowFiring], executions: Sequence[RowExecution]
+    ) -> tuple[list[QueryCost], list[tuple[float, ...]]]:
+        """What is known of each after its execution, and the rows of its operators: estimates where none were read."""
+        known = [self.of(firing).after(one.rows) for firing, one in zip(firings, executions, strict=True)]
+        rows = [
+            cost.rows(firing.windows) if one.rows is None else one.rows.rows
+            for cost, firing, one in zip(known, firings, executions)
+        ]
+        return known, rows
+
+    def _expected(
+        self, known: Sequence[QueryCost], rows: Sequence[tuple[float, ...]], planned: Sequence[bool], jobs: int
+    ) -> list[float]:
+        cost = self.operators
+        each = (cost.fixed_us + jobs * cost.each("job")) / max(1, len(known))
+        return [
+            each + cost.each("plan") * plans + one.factor * plan_cost(cost, one.operators, found)
+            for one, found, plans in zip(known, rows, planned)
+        ]

@@ -1,0 +1,180 @@
+"""Answers over samples: what is said of their error, what they rest on, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from punctual.estimate.quality_curve import curve_of
+from punctual.kernel.sample.estimates import Interval
+from punctual.kinds.aggregates.moments import COUNTED, ENDS
+from punctual.kinds.aggregates.weighted import Weighted
+from punctual.kinds.columns import answer_column
+from punctual.kinds.job import Job
+from punctual.kinds.result import Result
+from punctual.kinds.samples import sample_texts
+from punctual.plan.aggregates import Aggregates
+from punctual.plan.expression import aggregate_name
+from punctual.plan.query import Output
+from punctual.plan.rows import EVERY_ROW
+from punctual.ports.sinks.json_text import TEXT, fragments, joined, joined_lists
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+CONFIDENCE = 0.95
+
+
+def replicated_column(job: Job, body: Aggregates, answered: Weighted, name: str) -> pa.Array:
+    """The column of this name for all rows, and then again without each group of the sample."""
+    whole = answer_column(job, answered, name)
+    if not answered.sampled.any():
+        return whole
+    for number, call in enumerate(body.calls):
+        if name == aggregate_name(number):
+            return pa.concat_arrays([whole, answered.replicate_columns(number, call.function, whole.type)])
+    return pa.concat_arrays([whole] * (1 + answered.replicates))
+
+
+def sampled_result(
+    job: Job,
+    body: Aggregates,
+    answered: Weighted,
+    listed: pa.ListArray,
+    reply: Sequence[pa.Array],
+    rows: pa.Array | None,
+) -> Result:
+    """The result of a job, of which some answers may rest on samples."""
+    count = job.due.instants.size
+    sampled = np.zeros(count, np.bool_)
+    np.logical_or.at(sampled, answered.instant, answered.sampled)
+    if job.shares is not None:
+        sampled = job.shares < 1.0
+    if not sampled.any():
+        return Result(listed)
+    order = np.arange(answered.instant.size) if rows is None else rows.to_numpy()
+    offsets = listed.offsets.to_numpy()
+    errors = [
+        _error_texts(output, *said, order, np.diff(offsets).astype(np.int64))
+        for output, said in _said(job, body, answered, reply)
+    ]
+    error = _nothing_where(~sampled, _objects(errors, count))
+    kept = _kept(job, answered, sampled, count)
+    quality = job.query.quality
+    assert quality is not None, "only queries with QUALITY are sampled"
+    curve = curve_of(quality)
+    return Result(
+        listed,
+        error,
+        basis=pc.if_else(pa.array(sampled), "sample", "exact"),
+        quality=np.array([curve.quality(share) for share in kept.tolist()]),
+        kept=kept,
+        fields={"sample": _nothing_where(~sampled, sample_texts(job, kept, _acts_on_estimates(job, body, answered)))},
+    )
+
+
+def _kept(job: Job, answered: Weighted, sampled: NDArray[np.bool_], count: int) -> F64:
+    """The share of input that each answer rests on."""
+    if job.shares is not None:
+        return job.shares
+    seen, meant = (np.bincount(answered.instant, part, count) for part in (answered.rows_seen, answered.rows_meant))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(meant > 0, seen / meant, 1.0)
+    return np.where(sampled, np.round(share, 12), 1.0)
+
+
+def _acts_on_estimates(job: Job, body: Aggregates, answered: Weighted) -> list[str]:
+    """The clauses that choose rows by estimates, or from some of the groups."""
+    chosen = ["HAVING"] if body.having is not None and not answered.whole_groups else []
+    estimated = any(any(name == aggregate_name(i) for i in range(len(body.calls)) for name in o.expression.names)
+                    for o in job.query.order)  # fmt: skip
+    return [*chosen, *(["LIMIT"] if job.query.limit is not None and estimated else [])]
+
+
+Said = tuple[float | None, pa.Array | None, pa.Array | None]
+"""Of all rows in the order of groups: the confidence, the low and the high ends; without any: there is no interval."""
+
+
+def _said(job: Job, body: Aggregates, answered: Weighted, reply: Sequence[pa.Array]) -> Iterator[tuple[Output, Said]]:
+    """What there is to say of each column that is made of aggregates."""
+    if answered.whole_groups:
+        return
+    names = {aggregate_name(number): number for number in range(len(body.calls))}
+    asked = iter(reply)
+    for output, kind in zip(job.query.outputs, job.types.outputs):
+        column = output.expression.column
+        if column is not None:
+            if column in names:
+                yield output, _of_call(body, answered, names[column])
+            continue
+        found = next(asked)
+        if not names.keys() & output.expression.names:
+            continue
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if not number or pa.types.is_null(found.type) or len(found) == answered.instant.size:
+            yield output, (None, None, None)
+        else:
+            used = [number for name, number in names.items() if name in output.expression.names]
+            yield output, _of_expression(answered, found, used)
+
+
+def _of_call(body: Aggregates, answered: Weighted, number: int) -> Said:
+    call = body.calls[number]
+    if call.function in ENDS:
+        value, open_side = answered.values[number], pa.nulls(answered.instant.size)
+        return (1.0, open_side, value) if call.function == "min" else (1.0, value, open_side)
+    all_rows = not body.rows.keys and call.function in COUNTED and call.argument is None and call.where == EVERY_ROW
+    all_rows = all_rows and not body.rows.joins
+    found = answered.interval(number, call.function, all_rows=all_rows)
+    if call.function in COUNTED:  # a count that is known is a whole number, however it was weighted
+        found = Interval(found.low.round(6), found.high.round(6), found.known)
+    return _ends(found)
+
+
+def _of_expression(answered: Weighted, found: pa.Array, calls: Sequence[int]) -> Said:
+    numbers = pc.fill_null(found.cast(pa.float64(), safe=False), float("nan")).to_numpy(zero_copy_only=False)
+    rows = answered.instant.size
+    return _ends(answered.jackknifed(numbers[:rows], numbers[rows:].reshape(-1, rows).T, calls))
+
+
+def _ends(found: Interval) -> Said:
+    if not found.known.any():
+        return None, None, None
+    low, high = (pa.array(end, mask=np.isnan(end)) for end in (found.low, found.high))
+    return CONFIDENCE, low, high
+
+
+def _error_texts(
+    output: Output, confidence: float | None, low: pa.Array | None, high: pa.Array | None, order: I64, lengths: I64
+) -> pa.Array:
+    """``"column":{...}`` for each answer; one without any end has no interval."""
+    name = orjson.dumps(output.name).decode()
+    nothing = pa.repeat(pa.scalar(f'{name}:{{"confidence":null}}', TEXT), lengths.size)
+    if confidence is None or low is None or high is None:
+        return nothing
+    ends = [end.take(pa.array(order)) for end in (low, high)]
+    lists = [joined(["[", joined_lists(lengths, fragments(end), ","), "]"]) for end in ends]
+    said = orjson.dumps(confidence if confidence < 1 else 1).decode()
+    texts = joined([f'{name}:{{"confidence":{said},"low":', lists[0], ',"high":', lists[1], "}"])
+    some = np.logical_or(*(end.is_valid().to_numpy(zero_copy_only=False) for end in ends))
+    answer = np.repeat(np.arange(lengths.size), lengths)
+    has_one = (np.bincount(answer, some, lengths.size) > 0) | (lengths == 0)
+    return pc.if_else(pa.array(has_one), texts, nothing)
+
+
+def _objects(members: Sequence[pa.Array], count: int) -> pa.Array:
+    """JSON objects of members that are texts; null where there are none."""
+    if not members:
+        return pa.nulls(count, pa.string())
+    parts: list[str | pa.Array] = []
+    for member in members:
+        parts += ["," if parts else "{", member]
+    return joined([*parts, "}"]).cast(pa.string())
+
+
+def _nothing_where(exact: NDArray[np.bool_], texts: pa.Array) -> pa.Array:
+    return pc.if_else(pa.array(exact), pa.scalar(None, pa.string()), texts)

@@ -1,0 +1,211 @@
+"""Aggregates over samples: what cells gave for a group and a mark, put together with what each mark stands for.
+
+Cells of rows that may be samples have one more key, the mark (``kernel/sample/marks.py``). Here the entries of a group
+become one row again. Counts and sums are weighted, averages are ratios, least and greatest values are those that were
+seen. A row that nothing can be missing from keeps the exact values that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from punctual.kernel.arrays.order import keyed
+from punctual.kernel.panes.keys import encode
+from punctual.kernel.panes.panes import Answered
+from punctual.kernel.sample.entries import Entries, Moments, thinned, totals, weights
+from punctual.kernel.sample.estimates import Function, Interval, estimated, interval
+from punctual.kernel.sample.jackknife import jackknife, replicates, support
+from punctual.kernel.sample.marks import rounded, share_marks, strata
+from punctual.kinds.aggregates.moments import COUNTED, ENDS, MomentPlaces, moment_places
+from punctual.plan.aggregates import Aggregate, Aggregates
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted(Answered):
+    """Rows of answers with estimates as values.
+
+    entries : what they were made of
+    moments : of each call what its estimate rests on; None for least and greatest values
+    sampled : the rows that others may be missing from
+    rows_seen, rows_meant : by row, how many rows it was made of, and how many these stand for
+    clustered : whether rows were kept by key: those of a key all or none
+    whole_groups : whether rows of a group were kept all or none: then every row is exact, and others are missing
+    """
+
+    entries: Entries
+    moments: tuple[Moments | None, ...]
+    sampled: Bools
+    rows_seen: F64
+    rows_meant: F64
+    clustered: bool = False
+    whole_groups: bool = False
+
+    def replicate_columns(self, call: int, function: str, kind: pa.DataType) -> pa.Array:
+        """The values of a call without each group of the sample, all rows of one group after the other's."""
+        groups = self.replicates
+        moments = self.moments[call]
+        if moments is None:
+            return pa.concat_arrays([self.values[call]] * groups)
+        found = replicates(_function(function), self.entries, moments)
+        return _typed(found.T.ravel(), kind, np.isnan(found.T.ravel()))
+
+    @property
+    def replicates(self) -> int:
+        """How many there are of each row."""
+        return 32 * len(self.entries.marks)
+
+    def interval(self, call: int, function: str, *, all_rows: bool) -> Interval:
+        """How far an estimate may be off."""
+        moments = self.moments[call]
+        assert moments is not None, "least and greatest values have one side"
+        if self.clustered or len(self.entries.marks) > 1:
+            whole = estimated(_function(function), self.entries, moments)
+            return self.jackknifed(whole, replicates(_function(function), self.entries, moments), [call])
+        return interval(_function(function), self.entries, moments, all_rows=all_rows)
+
+    def jackknifed(self, whole: F64, parts: F64, calls: Iterable[int]) -> Interval:
+        """How far anything may be off that was computed from these calls: ``parts`` has it of each replicate."""
+        count = np.ones(self.entries.row.size)
+        for moments in (self.moments[call] for call in calls):
+            if moments is not None:
+                count = np.minimum(count, moments.count)
+        shares = [1 / float(strata(np.unique(marks)).weight.max(initial=1.0)) for marks in self.entries.marks]
+        return jackknife(whole, parts, support(self.entries, count), shares)
+
+
+def weighted(
+    body: Aggregates,
+    answered: Answered,
+    instants: int,
+    marks: int = 1,
+    *,
+    clustered: bool = False,
+    share: float | None = None,
+    whole_groups: bool = False,
+) -> Weighted:
+    """The rows of answers at so many instants; the last ``marks`` keys are marks.
+
+    ``share`` is how much of the rows was used; None where all of them were. Rows of ``whole_groups`` stand for
+    themselves, whatever their marks say.
+    """
+    keys = answered.keys[:-marks]
+    if whole_groups:
+        itself = pa.repeat(pa.scalar(int(share_marks(np.zeros(1), 1.0)[0]), pa.int64()), answered.instant.size)
+        answered = replace(answered, keys=[*keys, itself])
+    if not keys and share is not None and share < 1.0:
+        answered = _with_every_instant(answered, instants, marks, share)
+    if keys:
+        codes, _different = encode(keys, answered.instant.size)
+        new = np.ones(answered.instant.size, np.bool_)
+        new[1:] = (np.diff(answered.instant) != 0) | (np.diff(codes) != 0)
+        row, first = np.cumsum(new) - 1, np.flatnonzero(new)
+        rows, instant = first.size, answered.instant[first]
+    else:
+        # Without groups every window has its row, though nothing was found in it.
+        row, rows, instant = answered.instant.astype(np.int64), instants, np.arange(instants, dtype=np.int64)
+        first = np.minimum(np.searchsorted(row, instant), max(0, row.size - 1))
+    # Where there are no rows at all nobody knows the types of keys.
+    marked = tuple(key.cast(pa.int64()).to_numpy(zero_copy_only=False) for key in answered.keys[-marks:])
+    entries = Entries(rows, row, marked)
+    sampled: Bools = np.logical_or.reduce(thinned(entries), axis=1)
+    count_of_rows, places = moment_places(body)
+    rows_seen = _numbers(answered.values[count_of_rows])
+    found = np.bincount(row, minlength=rows)
+    values: list[pa.Array] = []
+    moments: list[Moments | None] = []
+    for number, (call, place) in enumerate(zip(body.calls, places)):
+        own = answered.values[number]
+        moments.append(_moments(call, own, place, answered.values))
+        value = _value(call, own, moments[-1], entries)
+        exact = (found == 1) & ~sampled
+        if exact.any():
+            value = pc.if_else(pa.array(exact), own.take(pa.array(first)), value)
+        values.append(value)
+    weight = weights(entries)
+    return Weighted(
+        instant, [key.take(pa.array(first)) for key in keys], values, [None] * len(values), entries, tuple(moments),
+        sampled, totals(row, rows_seen, rows), totals(row, weight * rows_seen, rows), clustered, whole_groups,
+    )  # fmt: skip
+
+
+def _with_every_instant(answered: Answered, instants: int, marks: int, share: float) -> Answered:
+    """What was found, and an entry of nothing where nothing was: there may be rows that the sample has not."""
+    lacking = np.setdiff1d(np.arange(instants), answered.instant)
+    if not lacking.size:
+        return answered
+    instant = np.concatenate([answered.instant, lacking])
+    order = np.argsort(instant, kind="stable")
+    nothing = pa.repeat(pa.scalar(int(share_marks(np.zeros(1), rounded(share))[0]), pa.int64()), lacking.size)
+    found = [key.cast(pa.int64()) for key in answered.keys[-marks:]]
+    keys = [pa.concat_arrays([key, nothing]).take(pa.array(order)) for key in found]
+    values = [
+        pa.concat_arrays([value, pa.nulls(lacking.size, value.type)]).take(pa.array(order))
+        for value in answered.values
+    ]
+    return Answered(instant[order], keys, values, answered.errors)
+
+
+def _function(name: str) -> Function:
+    if name in COUNTED:
+        return "count"
+    return "sum" if name == "sum" else "avg"
+
+
+def _moments(call: Aggregate, own: pa.Array, place: MomentPlaces | None, values: Sequence[pa.Array]) -> Moments | None:
+    if call.function in ENDS:
+        return None
+    if place is None:
+        count = _numbers(own)
+        return Moments(count, count, count, count)  # every row that is counted counts as 1
+    powers = (place.count, place.sum, place.squares, place.cubes)
+    return Moments(*(_numbers(values[one]) for one in powers))
+
+
+def _value(call: Aggregate, own: pa.Array, moments: Moments | None, entries: Entries) -> pa.Array:
+    if moments is None:
+        return _end(own, entries, least=call.function == "min")
+    function = _function(call.function)
+    nothing = (function != "count") & (totals(entries.row, moments.count, entries.rows) == 0)
+    return _typed(estimated(function, entries, moments), own.type, nothing)
+
+
+def _end(own: pa.Array, entries: Entries, *, least: bool) -> pa.Array:
+    """The least or the greatest value of each row's entries."""
+    some = np.flatnonzero(own.is_valid().to_numpy(zero_copy_only=False))
+    known = keyed(own.take(pa.array(some)))
+    bound = np.iinfo(np.int64)
+    ends = np.full(entries.rows, bound.max if least else bound.min)
+    (np.minimum if least else np.maximum).at(ends, entries.row[some], known.keys)
+    there = np.zeros(entries.rows, np.bool_)
+    there[entries.row[some]] = True
+    found = known.values(ends[there])
+    place = pa.array(np.cumsum(there) - 1, mask=~there)
+    return found.take(place)
+
+
+def _numbers(values: pa.Array) -> F64:
+    """Sums of nothing are nothing."""
+    filled = pc.fill_null(values.cast(pa.float64(), safe=False), 0.0)
+    numbers: F64 = filled.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _typed(estimates: F64, kind: pa.DataType, missing: Bools) -> pa.Array:
+    """Estimates as a type, NULL where they are missing. Whole numbers are rounded."""
+    if pa.types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        rounded = np.rint(np.where(np.isnan(estimates), 0.0, estimates))
+        whole = np.clip(rounded, limits.min, np.nextafter(float(limits.max), 0))
+        return pa.array(whole.astype(np.int64), pa.int64(), mask=missing).cast(kind)
+    plain = pa.array(estimates, pa.float64(), mask=missing)
+    return plain.cast(kind, safe=False)

@@ -1,0 +1,1 @@
+"""The Java process: which Java, its archive of classes, and starting aside."""

@@ -1,0 +1,117 @@
+"""The next pass where time counts: what a policy says of all open firings, then the most urgent of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from punctual.clock import Micros
+from punctual.schedule.events import Moment
+from punctual.schedule.levels import Decision, decided, with_budgets
+from punctual.schedule.passes import Pass, Speeds, urgent_pass
+from punctual.schedule.qos.admission import hopeless, overcommitted
+from punctual.schedule.qos.best_effort import best_effort
+from punctual.schedule.qos.candidates import candidates
+from punctual.schedule.qos.capacity import Capacity
+from punctual.schedule.qos.fairness import fairness
+from punctual.schedule.qos.foreseen import Outlook
+from punctual.schedule.qos.open_groups import OpenGroup, giving_way, open_groups
+from punctual.schedule.qos.prices import Prices
+from punctual.schedule.qos.sampling import sampled
+from punctual.schedule.qos.verdict import Verdict
+from punctual.schedule.quality import Firing
+from punctual.schedule.state import State
+
+LEEWAY = 0.1
+"""Jobs from rows take long, and not just as long as was predicted."""
+
+
+def prices_of(state: State) -> Prices:
+    """What things cost, by all that was learned."""
+    return Prices(state.executions, state.cost, state.rows_took, state.rules.cores)
+
+
+def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, ...]]:
+    """The next pass with its settings, and those that are new: they are written down before the pass begins."""
+    prices = prices_of(state)
+    groups = open_groups(state.firings.groups, prices, state.rules.keep)
+    state = replace(state, feedback=state.feedback.after(at.steady))
+    verdict, future = best_effort(), list[Firing]()
+    if any(giving_way(cohort.one, state.rules.keep) is not None for cohort in state.contracts.cohorts):
+        future = _foreseen(state, at.wall, groups, prices)
+        verdict = _verdict(state, at.wall, groups, future, prices)
+    able = candidates(groups, verdict, prices, at.wall)
+    rows = any(one.rows_us > 0.0 for one in able)
+    latency = prices.latency_us(rows=rows)
+    speeds = Speeds(latency, prices.panes.slope_us, prices.rows.pace, LEEWAY if rows else 0.0)
+    until = _latest_begin(future, verdict, latency, state.rules.cores)
+    found, parts = urgent_pass(able, at.wall, speeds, late_pending=state.rules.late_pending, until=until)
+    found = with_budgets(found, parts, at.wall, latency, prices.rows.pace)
+    return replace(state, level=verdict.level, fairness=fairness(found.groups)), found, decided(found, parts)
+
+
+def noticed(state: State, at: Moment, *, gave_way: bool) -> tuple[State, str | None]:
+    """The state after it was looked whether answers give way, and what is to be said of it, if anything."""
+    why = (
+        f"{state.firings.most:,} answers are open, and reading takes {state.read_meanwhile:.2g} of "
+        f"{state.rules.cores:g} cores"
+    )
+    giving_way, said = state.giving_way.after(at.steady, state.level, why, gave_way=gave_way)
+    return replace(state, giving_way=giving_way), said
+
+
+def _verdict(
+    state: State, now: Micros, groups: list[OpenGroup], future: list[Firing], prices: Prices
+) -> Verdict:
+    match state.rules.qos:
+        case "best-effort":
+            return best_effort()
+        case "feedback":
+            return state.feedback.verdict()
+        case "dynamic-sampling" | "fixed-sampling":
+            return sampled(groups, future, _capacity(state, now, groups, prices))
+
+
+def _latest_begin(future: list[Firing], verdict: Verdict, latency_us: float, cores: float) -> Micros | None:
+    """When the firings to come have to begin, at the latest, to be on time all of them."""
+    if verdict.level is None or not future:
+        return None
+    due = sorted(future, key=lambda firing: firing.deadline)
+    needed = np.cumsum([firing.demand(verdict.level) for firing in due]) / cores + latency_us
+    return int((np.array([firing.deadline for firing in due], np.float64) - needed).min())
+
+
+def _capacity(state: State, now: Micros, groups: list[OpenGroup], prices: Prices) -> Capacity:
+    rows = any(prices.expected(one.group.cohort) is not None for one in groups)
+    spacing = max(float(state.rules.tick_us), state.took_us)
+    return Capacity(now, state.rules.cores, state.read_meanwhile, prices.latency_us(rows=rows), spacing)
+
+
+def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices) -> list[Firing]:
+    """What will be due until the latest deadline of what is open; in steps nobody knows what will be asked for."""
+    if not state.goes_on:
+        return []
+    horizon = max(int(one.deadlines.max()) for one in groups)
+    outlook = Outlook(
+        now,
+        horizon,
+        state.contracts,
+        state.reaches,
+        state.watermarks,
+        state.delays,
+        state.unapplied,
+        state.intake.pace,
+    )
+    return outlook.firings(prices, state.rules.keep)
+
+
+def warnings(state: State) -> list[str]:
+    """What cannot hold, by all that was learned: queries that can never be on time, and too much of all of them."""
+    prices = prices_of(state)
+    known = [(one, state.executions[name]) for name, one in state.contracts.items() if name in state.executions]
+    if not state.rules.timed or not known:
+        return []
+    each = (hopeless(one, cost, prices.cores, prices.latency_us(rows=True)) for one, cost in known)
+    together = overcommitted(known, prices, state.reading.cores)
+    return [*(one.sentence for one in each if one is not None), *([] if together is None else [together])]

@@ -1,0 +1,118 @@
+"""Work that is known to come: instants that are committed and not applied yet, and those that timetables have next.
+
+When an instant will be released is known from the last one: event times go on as the clock does, so it comes as long
+after its event time as that did; a paced replay knows it exactly. What should have been released already counts as
+released now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punctual.clock import Micros
+from punctual.schedule.arrivals import Arrivals, release_times
+from punctual.schedule.cohorts import Cohort, Contracts
+from punctual.schedule.contract import Reach, joint_reach
+from punctual.schedule.due import BEGINNING, Due, parts
+from punctual.schedule.events import Pace
+from punctual.schedule.firings import Release
+from punctual.schedule.qos.open_groups import giving_way
+from punctual.schedule.qos.prices import Prices
+from punctual.schedule.quality import Firing
+
+I64 = NDArray[np.int64]
+MAX_INSTANTS = 200
+"""So many instants of a cohort are looked ahead, at most."""
+
+
+def delays(
+    known: Mapping[str, Micros], reaches: Mapping[str, Reach], arrivals: Mapping[str, Arrivals] | None
+) -> dict[str, Micros]:
+    """By stream, how long after its event time the last instant was released."""
+    found = dict(known)
+    for name, arrived in (arrivals or {}).items():
+        through = reaches[name].through
+        if through > BEGINNING:
+            at = int(arrived.times(np.array([through], np.int64))[0])
+            if at > BEGINNING:
+                found[name] = at - through
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is known of the time until ``horizon``; ``delays`` are by stream, and ``pace`` is that of a replay."""
+
+    now: Micros
+    horizon: Micros
+    contracts: Contracts
+    reaches: Mapping[str, Reach]
+    watermarks: Mapping[str, Micros]
+    delays: Mapping[str, Micros]
+    unapplied: tuple[Release, ...] = ()
+    pace: Pace | None = None
+
+    def firings(self, prices: Prices, keep: float | None) -> list[Firing]:
+        """What will be due until then."""
+        found = []
+        for cohort, released in [*self._committed(), *self._to_come()]:
+            contract = cohort.one
+            fixed, work = prices.of(cohort)
+            curve = giving_way(contract, keep)
+            if curve is None and keep is not None and contract.sheds and contract.curve is not None:
+                work *= max(keep, contract.curve.least_share)
+            deadlines = np.maximum(released, self.now) + contract.allowed_us
+            found += [Firing(at, fixed, work, curve) for at in deadlines[deadlines <= self.horizon].tolist()]
+        return found
+
+    def _committed(self) -> Iterator[tuple[Cohort, I64]]:
+        """Instants of batches that wait to be applied, and when they were released."""
+        for release in self.unapplied:
+            if release.arrivals is not None:
+                for cohort, due in release.dues:
+                    instants = _first(due)
+                    yield cohort, release_times(instants, [release.arrivals[name] for name in cohort.one.streams])
+
+    def _to_come(self) -> Iterator[tuple[Cohort, I64]]:
+        """Instants of timetables, and when they will be released."""
+        for cohort in self.contracts.cohorts:
+            contract = cohort.one
+            reach = joint_reach(self.reaches, contract.streams)
+            delay = self._delay(contract.streams)
+            if delay is None or reach.least is None:
+                continue
+            until = self._event_time(self.horizon - contract.allowed_us, delay)
+            due = contract.table.due(reach.least, max(contract.after, reach.through), until)
+            if due.most:
+                yield cohort, self._released(_first(due), delay)
+
+    def _delay(self, streams: tuple[str, ...]) -> Micros | None:
+        """How long after its event time an instant of these streams is released; None where nobody knows."""
+        if self.pace is not None:
+            return max(self.watermarks.get(name, 0) for name in streams)
+        known = [self.delays.get(name) for name in streams]
+        some = [one for one in known if one is not None]
+        return max(some) if len(some) == len(known) else None
+
+    def _released(self, instants: I64, delay: Micros) -> I64:
+        if self.pace is None:
+            return instants + delay
+        return np.array([self.pace.time_of(at + delay) for at in instants.tolist()], np.int64)
+
+    def _event_time(self, wall: Micros, delay: Micros) -> Micros:
+        """The event time of what is released at a time."""
+        if self.pace is None:
+            return wall - delay
+        return self.pace.least + int((wall - self.pace.began) * self.pace.speed) - delay
+
+
+def _first(due: Due) -> I64:
+    """The first of its instants."""
+    if not due.most:
+        return np.zeros(0, np.int64)
+    start, stop = next(parts([due], MAX_INSTANTS))
+    return due.part(start, stop).instants()

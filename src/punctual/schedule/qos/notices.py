@@ -1,0 +1,53 @@
+"""When queries begin to give way, and when they use everything again: a line for people, once each.
+
+A load that comes and goes within seconds is one stretch of giving way, not many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from punctual.clock import SECOND, Micros
+
+CALM_US: Micros = 10 * SECOND
+"""So long nothing gives way before it is said that all is well."""
+
+
+ALL_BUT_ONE = 0.995
+"""A level that would be said to be 1: then only what is late already gives way."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivingWay:
+    """Since when something gives way, and when it last did, by the steady clock; None where nothing does."""
+
+    since: Micros | None = None
+    last: Micros = 0
+    lowest: float = 1.0
+
+    def after(self, steady: Micros, level: float | None, why: str, *, gave_way: bool) -> tuple[GivingWay, str | None]:
+        """The same with one more pass, and what is to be said of it, if anything.
+
+        >>> state, said = GivingWay().after(0, 0.8, "there is too much", gave_way=True)
+        >>> said
+        'answers give way, to a quality of 0.80: there is too much'
+        >>> state, said = state.after(5_000_000, 0.6, "there is too much", gave_way=True)
+        >>> said is None, state.after(9_000_000, 1.0, "", gave_way=False)[1] is None
+        (True, True)
+        >>> state.after(20_000_000, 1.0, "", gave_way=False)
+        (GivingWay(since=None, last=0, lowest=1.0), 'all answers use everything again, after 5 s of down to 0.60')
+        """
+        quality = 1.0 if level is None else level
+        if gave_way:
+            lowest = min(self.lowest, quality)
+            if self.since is not None:
+                return replace(self, last=steady, lowest=lowest), None
+            if quality >= ALL_BUT_ONE:
+                what = "answers give way" if level is None else "late answers give way, to the least that they accept"
+            else:
+                what = f"answers give way, to a quality of {quality:.2f}"
+            return GivingWay(steady, steady, lowest), f"{what}: {why}"
+        if self.since is None or steady - self.last < CALM_US:
+            return self, None
+        lasted = (self.last - self.since) // SECOND
+        return GivingWay(), f"all answers use everything again, after {lasted} s of down to {self.lowest:.2f}"

@@ -1,0 +1,27 @@
+"""Parts of a sampled row put together: what is a value, and what is nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.kernel.panes.panes import Answered
+from punctual.kernel.sample.marks import row_marks
+from punctual.kinds.aggregates.weighted import weighted
+from punctual.plan.aggregates import Aggregate, Aggregates
+from punctual.plan.expression import column_of
+from punctual.plan.rows import GroupedRows
+
+
+def test_a_sum_with_nan_is_nan_and_a_sum_of_nothing_is_null() -> None:
+    """Three groups of two sampled rows of four each: a NaN among them, NULLs alone, numbers."""
+    _kept, marks = row_marks(np.array([0.1, 0.2, 0.7, 0.9]), 0.5, np.zeros(4, np.bool_))
+    sums = [float("nan"), 1.0, None, None, 2.0, 3.0]
+    counts = [1, 1, 0, 0, 1, 1]
+    body = Aggregates(GroupedRows(keys=(column_of("k"),)), (Aggregate("sum", column_of("x")),))
+    values = [pa.array(sums), pa.array([1] * 6), pa.array(counts), *(pa.array(sums) for _power in range(3))]
+    keys = [pa.array(["a", "a", "b", "b", "c", "c"]), pa.array(np.tile(marks, 3))]
+    found = weighted(body, Answered(np.zeros(6, np.int64), keys, values, [None] * len(values)), 1)
+    total = found.values[0].to_pylist()
+    assert np.isnan(total[0])
+    assert total[1:] == [None, 10.0]
