@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from punctual.clock import SECOND, Micros
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.quality_curve import QualityCurve
+from punctual.estimate.spent import RowsSpent
 from punctual.schedule.arrivals import Arrivals
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract, Reach
@@ -205,9 +206,9 @@ class Loaded:
         core *= noise
         rows_us = core / (cores - self.reading_us / SECOND) + self.latency_us
         self.levels.append((self.now, self.state.level))
-        self._later(rows_us, lambda: self._answered(asked, rows_us, core))
+        self._later(rows_us, lambda: self._answered(asked, rows_us, RowsSpent(core, core / noise)))
 
-    def _answered(self, asked: Pass, rows_us: float, core_us: float) -> Event:
+    def _answered(self, asked: Pass, rows_us: float, spent: RowsSpent) -> Event:
         passing = self.state.current_pass  # its releases have jumped with the clock
         assert passing is not None
         for group, shown in zip(asked.groups, passing.groups):
@@ -225,7 +226,7 @@ class Loaded:
                 )
         executions = self._executions()
         return PassAnswered(
-            self.moment(), rows_us, rows_us=rows_us, rows_core_us=core_us, executions=executions
+            self.moment(), rows_us, rows_us=rows_us, rows_spent=spent, executions=executions
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from punctual.clock import SECOND, Micros
 from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.spent import RowsSpent
 from punctual.schedule.arrivals import AtOnce
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract, Reach
@@ -56,8 +57,10 @@ class Script:
         return self(BatchApplied(self.now(), batch, NONE, executions=costs))
 
     def answered(self, took: float = 1.0, core_us: float = 0.0) -> list[Command]:
-        rows_us = took if core_us else 0.0
-        return self(PassAnswered(self.now(), took, rows_us=rows_us, rows_core_us=core_us))
+        """The pass is answered; of what was expected of its rows it used so much core time."""
+        rows_us, passing = took if core_us else 0.0, self.state.current_pass
+        spent = RowsSpent(core_us, self.state.rules.cores * passing.rows_us) if passing else RowsSpent()
+        return self(PassAnswered(self.now(), took, rows_us=rows_us, rows_spent=spent))
 
 
 def instants(command: Command) -> dict[str, list[int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from punctual.clock import Clock
 from punctual.config import Qos
 from punctual.engine.answers.row_model import RowModel
@@ -9,6 +11,8 @@ from punctual.engine.held.held_batches import HeldBatches
 from punctual.estimate.accounts import Accounts
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.known_costs import KnownCosts
+from punctual.estimate.operator_costs import FIRST_GUESS
+from punctual.estimate.row_costs import RowCosts
 from punctual.runtime.backend import Backend
 from punctual.store.saved_costs import SavedCosts
 
@@ -20,6 +24,8 @@ class Costs:
         self._saved = saved
         self._held = held
         known = saved.read(KnownCosts) or KnownCosts()
+        if known.rows.operators.names != FIRST_GUESS.names:  # of a version that counted other things
+            known = replace(known, rows=RowCosts())
         self._saved_rates = known.rates
         self.accounts = Accounts(known.accounts)
         used, fixed = backend.core_time.untaken_us, qos == "fixed-sampling"

@@ -360,7 +360,7 @@ class Loop:
             if failed:
                 self._stop(failed)
             gone = frozenset(name for name, _why in failed)
-            rows = found.rows_us, found.rows_core_us, found.executions, found.rows_part
+            rows = found.rows_us, found.rows_spent, found.executions
             self._send(PassAnswered(self._now(), took, gone, found.costs, *rows))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)

@@ -9,6 +9,8 @@ The coefficients are a random walk that is seen through noise (a Kalman filter).
 their ratio is such that, once nothing is left to learn, a new measurement counts a fifth (:data:`ALPHA`): smoothing
 with alpha 0.2, where several coefficients share one measurement by how uncertain they are. No coefficient falls below
 zero, and one measurement that is far off (a pause of the collector) counts as if it were a few times the usual noise.
+Something may cost more than it should for many reasons, and less for none: so what was cheaper than expected counts
+more. A process that has just begun is slow for a while, and what that taught is soon forgotten.
 
 What is predicted is a distribution, not a mean: the recent ratios of used to expected time, as quantiles.
 """
@@ -24,6 +26,8 @@ from numpy.typing import NDArray
 ALPHA = 0.2
 NOISE = 0.2
 """The usual error of a measurement, as a part of it."""
+CHEAPER = NOISE / 3
+"""That of one which is below what was expected."""
 DRIFT = NOISE * ALPHA / (1 - ALPHA) ** 0.5
 """How far a coefficient moves between two measurements, as a part of it: what makes ALPHA the gain in the end."""
 DOUBT = 2.0
@@ -81,8 +85,8 @@ class LinearCost:
         return self.coefficients[0]
 
     def each(self, name: str) -> float:
-        """Microseconds for each of what is counted under this name."""
-        return self.coefficients[self.names.index(name)]
+        """Microseconds for each of what is counted under this name; nothing where there is no such coefficient."""
+        return self.coefficients[self.names.index(name)] if name in self.names else 0.0
 
     def expected_us(self, counts: Mapping[str, float]) -> float:
         """By the coefficients alone. A count that is not given is zero; one that has no coefficient costs nothing."""
@@ -102,13 +106,13 @@ class LinearCost:
         size = coefficients.size
         spread = np.array(self.spread).reshape(size, size) + np.diag((DRIFT * coefficients) ** 2)
         expected = float(row @ coefficients)
-        usual = (NOISE * max(used_us, expected)) ** 2
+        error = used_us - expected
+        usual = ((NOISE if error > 0.0 else CHEAPER) * max(used_us, expected)) ** 2
         toward = spread @ row
         doubt = float(row @ toward)
         total = doubt + usual
         if total <= 0.0:
             return self
-        error = used_us - expected
         limit = FAR_OFF * total**0.5
         gain = toward / total
         found = np.maximum(coefficients + gain * min(max(error, -limit), limit), 0.0)

@@ -40,6 +40,7 @@ FIRST_GUESS = LinearCost.guessed(
     job=40_000.0,
     slot=12_000.0,
     plan=60_000.0,
+    scan=0.1,
     read=0.5,
     select=0.05,
     selected=0.05,
@@ -54,8 +55,9 @@ FIRST_GUESS = LinearCost.guessed(
     generated=0.2,
     answer=0.8,
 )
-"""Microseconds for each, before anything was measured: of a job, of a query in it (``slot``), of its plan
-where that is made, and of rows. All is counted, so nothing is left for the fixed part."""
+"""Microseconds for each, before anything was measured: of a job, of a query in it (``slot``), of its plan where that is
+made, of rows that are looked at (``scan``) and of those that are used. All is counted, so nothing is left for the fixed
+part."""
 
 
 def counts(operators: OperatorNode, rows: Sequence[float]) -> Counts:

@@ -3,13 +3,15 @@
 Model
 -----
 A job answers several queries; only its core time is measured. It is explained by ``job + sum over queries of (plan_q +
-factor_q (slot + sum of c_j n_j))``, where the ``c_j`` are shared (:mod:`punctual.estimate.operator_costs`) and the
-factor is what is special to a query (expressions that are dear, wide rows). The core time of a job is dealt out to its
-queries by what each is expected to need.
+factor_q (slot + scan N_q + sum of c_j n_j))``, where the ``c_j`` are shared
+(:mod:`punctual.estimate.operator_costs`), N_q are the rows that are looked at for a query, whether or not they are in
+its sample, and the factor is what is special to a query (expressions that are dear, wide rows). The core time of a job
+is dealt out to its queries by what each is expected to need.
 
 Before a job the ``n_j`` are estimated: the rows of windows are known from manifests, selectivities from the last
 execution, where they are exact. So a prediction errs by what changed since, and by the noise of time itself. Both are
-in the ratios of used to expected time that each query remembers, and whose quantiles are what is predicted.
+in the ratios of used to expected time that each query remembers, and whose quantiles are what is predicted. They are by
+what would be expected now: once coefficients have followed an error, it is no longer in the ratios.
 
 All of it is a value, which is kept with the state. Losing it costs nothing but a slower start.
 """
@@ -33,7 +35,7 @@ from punctual.estimate.operator_costs import (
     selectivities,
 )
 from punctual.estimate.remaining import RemainingCost, taken_apart
-from punctual.estimate.sampling import EstimatorErrors
+from punctual.estimate.sampling import EstimatorErrors, sampled_selectivities
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.operators import OperatorNode, OperatorRows
 from punctual.plan.row_query import RowStatement
@@ -42,6 +44,8 @@ FACTOR_ALPHA = ALPHA / 2
 """How much of a job's error is put to the factors of its queries; the shared coefficients take theirs first."""
 FARTHEST = 8.0
 """A factor is within this and one by it."""
+RECENT = 8
+"""So many last ratios say what is usual now."""
 
 
 def meaning_of(statement: object) -> str:
@@ -51,11 +55,28 @@ def meaning_of(statement: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowFiring:
-    """A row query at an instant: what it means (its fingerprint), and how many rows each of its windows has."""
+    """A row query at an instant: what it means (its fingerprint), and how many rows each of its windows has.
+
+    Of a sample these are the rows that are in it, and ``share`` is its share; ``by_key`` says that all windows have the
+    rows of the same keys. ``scanned`` are the rows that are looked at for it; None: just these.
+    """
 
     query: str
     meaning: str
     windows: tuple[float, ...]
+    share: float = 1.0
+    by_key: bool = False
+    scanned: float | None = None
+
+    @property
+    def scan(self) -> float:
+        """How many rows are looked at."""
+        return sum(self.windows) if self.scanned is None else self.scanned
+
+    @property
+    def keys(self) -> float:
+        """The share of keys that the windows have rows of."""
+        return self.share if self.by_key else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +117,38 @@ class QueryCost:
         """Of one whose plan is known, and nothing else."""
         return QueryCost(meaning, operators, (None,) * len(list(operators.nodes())))
 
-    def after(self, rows: OperatorRows | None) -> QueryCost:
+    @property
+    def usual(self) -> float:
+        """Used by expected time, as it is usually now."""
+        return float(np.median(self.ratios[-RECENT:])) if self.ratios else 1.0
+
+    def after(self, rows: OperatorRows | None, firing: RowFiring) -> QueryCost:
         """The same with the selectivities of one more execution."""
         if rows is None:
             return self
-        found = selectivities(rows.operators, rows.rows)
-        if rows.operators == self.operators:
-            found = tuple(old if new is None else new for old, new in zip(self.selectivities, found))
+        seen = selectivities(rows.operators, rows.rows)
+        known = self.selectivities if rows.operators == self.operators else (None,) * len(seen)
+        told = seen
+        if firing.share < 1.0:
+            told = sampled_selectivities(rows, firing.keys, known, by_key=firing.by_key)
+        found = tuple(
+            next((one for one in several if one is not None), None) for several in zip(told, known, seen)
+        )
         return replace(self, operators=rows.operators, selectivities=found)
 
-    def rows(self, windows: Sequence[float]) -> tuple[float, ...]:
-        """The rows that each operator is expected to give out."""
-        return estimated_rows(self.operators, windows, self.selectivities)
+    def rows(self, windows: Sequence[float], keys: float = 1.0) -> tuple[float, ...]:
+        """The rows that each operator is expected to give out, where windows have the rows of such a share of keys.
+
+        Rows that match are there together, so joins find more among them than they would in any rows.
+        """
+        known = self.selectivities
+        if keys < 1.0:
+            nodes = self.operators.nodes()
+            known = tuple(
+                one / keys if one is not None and node.kind in ("join", "pairs") else one
+                for node, one in zip(nodes, known)
+            )
+        return estimated_rows(self.operators, windows, known)
 
 
 def windows_of(execution: OperatorRows) -> list[float]:
@@ -133,8 +174,8 @@ class RowCosts:
     def expected(self, firings: Sequence[RowFiring]) -> list[float]:
         """Microseconds of core time that each needs, when one job answers them all."""
         known = [self.of(firing) for firing in firings]
-        rows = [one.rows(firing.windows) for one, firing in zip(known, firings)]
-        return self._expected(known, rows, [one.planned and bool(one.ratios) for one in known], 1)
+        rows = [one.rows(firing.windows, firing.keys) for one, firing in zip(known, firings)]
+        return self._expected(firings, known, rows, [one.planned and bool(one.ratios) for one in known], 1)
 
     def predict(self, firings: Sequence[RowFiring]) -> list[Prediction]:
         """The same as quantiles."""
@@ -144,6 +185,12 @@ class RowCosts:
             median, high = np.quantile(np.array(ratios), (0.5, HIGH)) if ratios else (1.0, 1 + 2 * NOISE)
             found.append(Prediction(expected * float(median), expected * float(high)))
         return found
+
+    def expected_of(self, firings: Sequence[RowFiring], executions: Sequence[RowExecution]) -> float:
+        """Microseconds that executions would be expected to use for the rows that they had, without their job's."""
+        known, rows = self._executed(firings, executions)
+        expected = self._expected(firings, known, rows, [one.planned for one in executions], 0)
+        return sum(one.usual * each for one, each in zip(known, expected))
 
     def executions(self, firings: Sequence[RowFiring]) -> list[ExecutionCost] | None:
         """What each needs whatever it reads, and for all of its windows; None where nothing was measured yet.
@@ -160,9 +207,10 @@ class RowCosts:
                 known.factor * plan_cost(self.operators, known.operators, known.rows(windows))
                 for windows in (firing.windows, (0.0,) * len(firing.windows))
             )
+            nothing += known.factor * self.operators.each("scan") * firing.scan
+            whole += known.factor * self.operators.each("scan") * firing.scan
             plan = self.operators.each("plan") if known.planned and known.ratios else 0.0
-            usual = float(np.median(known.ratios)) if known.ratios else 1.0
-            found.append(ExecutionCost(usual * (nothing + plan), usual * max(0.0, whole - nothing)))
+            found.append(ExecutionCost(known.usual * (nothing + plan), known.usual * max(0.0, whole - nothing)))
         return found
 
     def remaining(self, firing: RowFiring) -> RemainingCost | None:
@@ -177,7 +225,7 @@ class RowCosts:
         high = known.factor * (float(np.quantile(np.array(ratios), HIGH)) if ratios else 1 + 2 * NOISE)
 
         def left_us(windows: Sequence[float]) -> float:
-            operators = remaining_cost(self.operators, known.operators, known.rows(windows), {})
+            operators = remaining_cost(self.operators, known.operators, known.rows(windows, firing.keys), {})
             return high * (self.operators.each("slot") + max(0.0, operators))
 
         return taken_apart(left_us, firing.windows)
@@ -185,7 +233,7 @@ class RowCosts:
     def dealt(self, firings: Sequence[RowFiring], executions: Sequence[RowExecution], used_us: float) -> list[float]:
         """The core time of jobs as that of their firings, by what each is expected to need for the rows that it had."""
         known, rows = self._executed(firings, executions)
-        expected = self._expected(known, rows, [one.planned for one in executions], 1)
+        expected = self._expected(firings, known, rows, [one.planned for one in executions], 1)
         total = sum(expected)
         return [used_us * one / total if total > 0 else used_us / len(expected) for one in expected]
 
@@ -197,34 +245,45 @@ class RowCosts:
             return self
         known, rows = self._executed(firings, executions)
         planned = [one.planned for one in executions]
-        total: Counts = {"job": float(jobs), "plan": float(sum(planned))}
+        total: Counts = {
+            "job": float(jobs), "plan": float(sum(planned)), "scan": sum(firing.scan for firing in firings)
+        }
         for one, found in zip(known, rows):
             for name, count in counts(one.operators, found).items():
                 total[name] = total.get(name, 0.0) + count
-        expected = self._expected(known, rows, planned, jobs)
+        expected = self._expected(firings, known, rows, planned, jobs)
         whole = sum(expected)
         if whole <= 0:
             return self
         ratio = used_us / whole
+        # What is special to its queries is no news about operators.
+        operators = self.operators.after(total, used_us * self.operators.expected_us(total) / whole)
+        factors = [_factor(one.factor, now / whole, ratio) for one, now in zip(known, expected)]
+        taught = [replace(one, factor=factor) for one, factor in zip(known, factors)]
+        # By what is expected from now on: what was learned of an error must not be counted a second time.
+        unplanned = [False] * len(firings)
+        then = self._expected(firings, known, rows, unplanned, 0)
+        since = RowCosts(operators)._expected(firings, taught, rows, unplanned, 0)
         queries = dict(self.queries)
-        for firing, one, execution, before, now in zip(firings, known, executions, self.expected(firings), expected):
-            factor = one.factor * (1 + FACTOR_ALPHA * now / whole * (min(ratio, 2.0) - 1))
-            factor = min(max(factor, 1 / FARTHEST), FARTHEST)
+        for firing, one, execution, before, now, old, new in zip(
+            firings, taught, executions, self.expected(firings), expected, then, since
+        ):
             # A plan that is made once is no surprise, and says nothing about the times after it.
             usual = not execution.planned or one.planned
             ratios = (*one.ratios, now * ratio / before)[-RATIOS:] if usual and before > 0 else one.ratios
-            errors = self._errors(self.of(firing), execution)
+            learned = old / new if new > 0 else 1.0
             queries[firing.query] = replace(
-                one, factor=factor, ratios=ratios, planned=execution.planned, errors=errors
+                one,
+                ratios=tuple(learned * each for each in ratios),
+                planned=execution.planned,
+                errors=self._errors(firing, execution),
             )
-        # What is special to its queries is no news about operators.
-        plain = self.operators.expected_us(total)
-        return RowCosts(self.operators.after(total, used_us * plain / whole), queries)
+        return RowCosts(operators, queries)
 
-    def _errors(self, before: QueryCost, execution: RowExecution) -> EstimatorErrors:
+    def _errors(self, firing: RowFiring, execution: RowExecution) -> EstimatorErrors:
         """How far off the selectivities of before were, and those of a sampler, by what they make of the cost."""
-        found = execution.rows
-        if found is None or found.operators != before.operators or not before.ratios:
+        found, before = execution.rows, self.of(firing)
+        if found is None or found.operators != before.operators or not before.ratios or firing.share < 1.0:
             return before.errors
         windows = windows_of(found)
         truth = plan_cost(self.operators, found.operators, found.rows)
@@ -253,19 +312,31 @@ class RowCosts:
         self, firings: Sequence[RowFiring], executions: Sequence[RowExecution]
     ) -> tuple[list[QueryCost], list[tuple[float, ...]]]:
         """What is known of each after its execution, and the rows of its operators: estimates where none were read."""
-        known = [self.of(firing).after(one.rows) for firing, one in zip(firings, executions, strict=True)]
+        known = [self.of(firing).after(one.rows, firing) for firing, one in zip(firings, executions, strict=True)]
         rows = [
-            cost.rows(firing.windows) if one.rows is None else one.rows.rows
+            cost.rows(firing.windows, firing.keys) if one.rows is None else one.rows.rows
             for cost, firing, one in zip(known, firings, executions)
         ]
         return known, rows
 
     def _expected(
-        self, known: Sequence[QueryCost], rows: Sequence[tuple[float, ...]], planned: Sequence[bool], jobs: int
+        self,
+        firings: Sequence[RowFiring],
+        known: Sequence[QueryCost],
+        rows: Sequence[tuple[float, ...]],
+        planned: Sequence[bool],
+        jobs: int,
     ) -> list[float]:
         cost = self.operators
-        each = (cost.fixed_us + jobs * cost.each("job")) / max(1, len(known))
+        each, scan = (cost.fixed_us + jobs * cost.each("job")) / max(1, len(known)), cost.each("scan")
         return [
-            each + cost.each("plan") * plans + one.factor * plan_cost(cost, one.operators, found)
-            for one, found, plans in zip(known, rows, planned)
+            each
+            + cost.each("plan") * plans
+            + one.factor * (plan_cost(cost, one.operators, found) + scan * firing.scan)
+            for firing, one, found, plans in zip(firings, known, rows, planned)
         ]
+
+
+def _factor(factor: float, part: float, ratio: float) -> float:
+    """The factor of a query that is such a part of a job, after one that used so much of what was expected."""
+    return min(max(factor * (1 + FACTOR_ALPHA * part * (min(ratio, 2.0) - 1)), 1 / FARTHEST), FARTHEST)

@@ -2,9 +2,11 @@
 
 Model
 -----
-A job keeps all cores busy for as long as its core time says, and takes a latency that is nobody's: planning, waiting
-for the slowest task. Both are measured with every job. The latency is smoothed. What jobs used of what was expected is
-remembered for the last ones, and reckoned with cautiously: nine in ten were no dearer.
+A job keeps all cores busy for as long as the core time of its queries says, and takes a latency that is nobody's: its
+own part, waiting for the slowest task. Both are measured with every job. The latency is smoothed. What jobs used of
+what would be expected of them now is remembered for the last ones, and reckoned with cautiously: nine in ten were no
+dearer. By what is expected now, and not by what was expected before: what costs have been learned of an error since is
+not counted a second time.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from punctual.estimate.linear_cost import ALPHA
+from punctual.estimate.spent import RowsSpent
 
 GUESSED_US = 50_000.0
 REMEMBERED = 10
@@ -29,19 +32,19 @@ class RowsTook:
     latency_us: float = GUESSED_US
     ratios: tuple[float, ...] = ()
 
-    def after(self, expected_us: float, used_us: float, took_us: float, cores: float) -> RowsTook:
-        """The same with one more job: what was expected and used is core time.
+    def after(self, spent: RowsSpent, took_us: float, cores: float) -> RowsTook:
+        """The same with one more job.
 
-        >>> job = RowsTook().after(1e6, 1.2e6, 0.7e6, 2.0)
+        >>> job = RowsTook().after(RowsSpent(1.2e6, 1e6), 0.7e6, 2.0)
         >>> round(job.latency_us), round(job.pace, 3)
         (100000, 1.236)
         """
-        if expected_us <= 0.0 or used_us <= 0.0:
+        if spent.expected_us <= 0.0 or spent.used_us <= 0.0 or not spent.usual:
             return self
-        latency = max(0.0, took_us - used_us / cores)
+        latency = max(0.0, took_us - spent.used_us / cores)
         if self.ratios:
             latency = (1 - ALPHA) * self.latency_us + ALPHA * latency
-        return RowsTook(latency, (*self.ratios, used_us / expected_us)[-REMEMBERED:])
+        return RowsTook(latency, (*self.ratios, spent.used_us / spent.expected_us)[-REMEMBERED:])
 
     @property
     def pace(self) -> float:

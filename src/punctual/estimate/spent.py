@@ -27,6 +27,24 @@ class FiringSpent:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsSpent:
+    """What answers from rows used, without what their jobs cost whatever is in them, and what would be expected of
+    them by all that is known now.
+
+    ``usual`` is False where plans were made that will be run again: that says nothing about the times after it.
+    """
+
+    used_us: float = 0.0
+    expected_us: float = 0.0
+    usual: bool = True
+
+    def __add__(self, other: RowsSpent) -> RowsSpent:
+        return RowsSpent(
+            self.used_us + other.used_us, self.expected_us + other.expected_us, self.usual and other.usual
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingParts:
     """What the time of a batch was for, as parts of it: ``fixed`` is that of a batch of nothing, ``kept`` goes with the
     rows that are kept. The rest is for looking at all of them."""

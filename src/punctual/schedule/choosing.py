@@ -70,7 +70,7 @@ def _verdict(
         case "feedback":
             return state.feedback.verdict()
         case "dynamic-sampling" | "fixed-sampling":
-            return sampled(groups, future, _capacity(state, now, groups, prices))
+            return sampled(groups, future, _capacity(state, now, groups, future, prices))
 
 
 def _latest_begin(future: list[Firing], verdict: Verdict, latency_us: float, cores: float) -> Micros | None:
@@ -82,10 +82,12 @@ def _latest_begin(future: list[Firing], verdict: Verdict, latency_us: float, cor
     return int((np.array([firing.deadline for firing in due], np.float64) - needed).min())
 
 
-def _capacity(state: State, now: Micros, groups: list[OpenGroup], prices: Prices) -> Capacity:
+def _capacity(
+    state: State, now: Micros, groups: list[OpenGroup], future: list[Firing], prices: Prices
+) -> Capacity:
     rows = any(prices.expected(one.group.cohort) is not None for one in groups)
-    spacing = max(float(state.rules.tick_us), state.took_us)
-    return Capacity(now, state.rules.cores, state.read_meanwhile, prices.latency_us(rows=rows), spacing)
+    latency, to_come = prices.latency_us(rows=rows), tuple(sorted({firing.deadline for firing in future}))
+    return Capacity(now, state.rules.cores, state.read_meanwhile, latency, float(state.rules.tick_us), to_come)
 
 
 def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices) -> list[Firing]:

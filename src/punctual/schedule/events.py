@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from punctual.clock import Micros
 from punctual.estimate.execution_cost import ExecutionCost
-from punctual.estimate.spent import ReadingParts
+from punctual.estimate.spent import ReadingParts, RowsSpent
 from punctual.estimate.window_work import Rates
 from punctual.schedule.arrivals import Arrivals
 from punctual.schedule.cohorts import Contracts
@@ -121,9 +121,8 @@ class ClassCost:
 class PassAnswered:
     """The answers of the pass are in the log. ``failed`` queries were stopped.
 
-    Of all the time that it took, ``rows_us`` was for what is answered from rows, which used ``rows_core_us`` of core
-    time; ``executions`` as of a batch. ``rows_part`` is the part of what was expected of that which was done: scans use
-    less where time is short.
+    Of all the time that it took, ``rows_us`` was for what is answered from rows, and ``rows_spent`` is the core time of
+    that; ``executions`` as of a batch.
     """
 
     at: Moment
@@ -131,9 +130,8 @@ class PassAnswered:
     failed: frozenset[str] = frozenset()
     costs: Sequence[ClassCost] = ()
     rows_us: float = 0.0
-    rows_core_us: float = 0.0
+    rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
-    rows_part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

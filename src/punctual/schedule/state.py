@@ -116,8 +116,6 @@ class State:
     """What an execution of queries that read rows is expected to cost, by query."""
     rows_took: RowsTook = field(default_factory=RowsTook)
     """How long jobs take that answer from rows, by what is expected of them."""
-    took_us: float = 0.0
-    """How long the last pass took."""
     reading: ReadingLoad = field(default_factory=ReadingLoad)
     delays: Mapping[str, Micros] = field(default_factory=dict)
     """By stream, how long after its event time the last instant was released."""

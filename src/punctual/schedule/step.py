@@ -191,8 +191,7 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     cores = state.rules.cores
     # What reading took of the cores meanwhile is counted as reading.
     took_us = max(0.1, 1 - state.read_meanwhile / cores) * event.rows_us
-    expected_us = cores * passed.rows_us * event.rows_part
-    rows_took = state.rows_took.after(expected_us, event.rows_core_us, took_us, cores)
+    rows_took = state.rows_took.after(event.rows_spent, took_us, cores)
     missed = sum(
         len(group.cohort) * int(np.count_nonzero(group.released + group.cohort.one.allowed_us < event.at.wall))
         for group in passed.groups
@@ -202,7 +201,6 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
         state,
         cost=state.cost.after(passed.work, max(0.0, event.took_us - event.rows_us)),
         rows_took=rows_took,
-        took_us=event.took_us,
         feedback=state.feedback.after(event.at.steady, passed.instants, missed),
         executions=state.executions if event.executions is None else event.executions,
     )

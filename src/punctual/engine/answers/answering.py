@@ -21,6 +21,7 @@ from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.estimate.accounts import Accounts
 from punctual.estimate.execution_cost import ExecutionCost
+from punctual.estimate.spent import RowsSpent
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
@@ -41,8 +42,8 @@ class AnsweredPass:
     """Blocks of answers, the queries that failed with the reason, what the pass cost each sharing class, and what its
     answers used.
 
-    ``rows_us`` is how long what is answered from rows took, ``rows_core_us`` the core time that it used, ``rows_part``
-    how much of it was done where scans used less than was decided; ``executions`` is what it will cost the next time.
+    ``rows_us`` is how long what is answered from rows took, ``rows_spent`` the core time of that; ``executions`` is
+    what it will cost the next time.
     """
 
     blocks: Answers = field(default_factory=lambda: Answers(()))
@@ -50,9 +51,8 @@ class AnsweredPass:
     costs: tuple[ClassCost, ...] = ()
     spent: PassSpent = field(default_factory=PassSpent.nothing)
     rows_us: float = 0.0
-    rows_core_us: float = 0.0
+    rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
-    rows_part: float = 1.0
 
 
 class Answering:
@@ -108,8 +108,7 @@ class Answering:
             row_jobs, memory, self._backend, self._row_model, bounds, self._row_coverage, time
         )
         rows_us = float(self._clock.monotonic() - began) if row_jobs else 0.0
-        used, part = self._row_model.take_spent(), self._row_model.take_part()
-        rows_core_us = sum(one.used_us for several in used.values() for one in several)
+        used, rows_spent = self._row_model.take_spent(), self._row_model.take_rows_spent()
         accounts.from_rows(watch.lap(), used)
         answered += by_rows
         for one in answered:
@@ -129,7 +128,7 @@ class Answering:
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
-        return AnsweredPass(blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_core_us, rows_part=part)
+        return AnsweredPass(blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent)
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""

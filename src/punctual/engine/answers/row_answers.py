@@ -58,8 +58,9 @@ def answer_rows(
 ) -> tuple[list[AnsweredJobs], Failed]:
     """The answers from the rows that are retained, each query by itself; the model learns what they cost.
 
-    ``time`` is what they have: scans of queries with QUALITY use less of their rows where it is short. A job that is
-    far beyond it is ended, and run again once, late: those queries use no more than they must then.
+    ``time`` is what they have, where that counts: scans of queries with QUALITY use less of their rows where it is
+    short. A job that is far beyond it is ended, and run again once, late: those queries use no more than they must
+    then.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def answer_rows(
         try:
             return _together(left, memory, backend, model, bounds, coverage, time), failed
         except OverdueError:
-            left, time = [_with_least(job) for job in left], None
+            left, time = [_with_least(job) for job in left], _without_end(time)
         except (TooManyRowsError, RunawayError) as problem:
             # It is known who asks for too much, so nobody else is tried alone, nor this one again.
             failed.append((problem.query, _too_much(problem)))
@@ -84,13 +85,18 @@ def answer_rows(
     for job in left:
         query = _query(job)
         try:
-            answered += _together([job], memory, backend, model, bounds, coverage)
+            answered += _together([job], memory, backend, model, bounds, coverage, _without_end(time))
         except (TooManyRowsError, RunawayError) as problem:
             failed.append((query.name, _too_much(problem)))
         except Exception as problem:
             _raise_what_is_nobodys(problem, backend)
             failed.append((query.name, explain_stop(query, _failing(job, memory, backend), reason(problem))))
     return answered, failed
+
+
+def _without_end(time: PassTime | None) -> PassTime | None:
+    """For what is run again: it takes as long as it takes, by plans of the same kind."""
+    return None if time is None else replace(time, by=None)
 
 
 def _raise_what_is_nobodys(problem: Exception, backend: Backend) -> None:

@@ -12,7 +12,7 @@ from punctual.estimate.remaining import RemainingCost
 from punctual.estimate.row_costs import RowCosts, RowExecution, RowFiring, meaning_of
 from punctual.estimate.row_samplers import SampledQuery, samplers
 from punctual.estimate.sampling import SamplingBudget, sampled_selectivities
-from punctual.estimate.spent import FiringSpent
+from punctual.estimate.spent import FiringSpent, RowsSpent
 from punctual.kernel.sample.certain import PART
 from punctual.plan.row_query import RowWindow
 from punctual.plan.shared import AggregatedRows, RowReader
@@ -45,7 +45,7 @@ class RowModel:
         self.fixed = fixed
         self._core_us = core_us
         self._steady = steady
-        self._part = 1.0
+        self._rows_spent = RowsSpent()
         self._pace: float | None = None
         """How long a job takes from when its scans know their rows, by the core time that is expected of it."""
         self._budget = SamplingBudget()
@@ -65,9 +65,7 @@ class RowModel:
         in_jobs = min(found.jobs * self.costs.operators.each("job"), used / 2)
         self._learn_pace(began, [one.at for draws in found.draws for one in draws.values()], used - in_jobs)
         if found.draws:
-            decided, firings = firings, [_as_drawn(one, draws) for one, draws in zip(firings, found.draws)]
-            if any(one.part < 1.0 for draws in found.draws for one in draws.values()):
-                self._part = self._work_us(firings) / max(1.0, self._work_us(decided))
+            firings = [_as_drawn(one, draws) for one, draws in zip(firings, found.draws)]
         self._budget = self._budget.after(used, sampled_us)
         executions = [
             RowExecution(one, planned, sampled.get(work.query))
@@ -78,7 +76,9 @@ class RowModel:
             if self.costs.operators.seen:  # a guess is no prediction
                 spent = replace(spent, predicted_us=expected.median_us, high_us=expected.high_us)
             self._spent.setdefault(work.query, []).append(spent)
+        usual = all(not one.planned or self.costs.of(firing).planned for one, firing in zip(executions, firings))
         self.costs = self.costs.after(firings, executions, used, found.jobs)
+        self._rows_spent += RowsSpent(used - in_jobs, self.costs.expected_of(firings, executions), usual)
         return found
 
     def _sampled(
@@ -113,22 +113,21 @@ class RowModel:
 
     def firing(self, work: RowWork, rows: RetainedFiles) -> RowFiring:
         """What is known of a query at an instant before it runs; of a sample, the rows that are in it."""
-        windows = tuple(_drawn(window) * rows.rows_of(window) for window in work.windows)
-        return RowFiring(work.query, self._meaning(work.statement), windows)
+        whole = [rows.rows_of(window) for window in work.windows]
+        windows = tuple(_drawn(window) * count for window, count in zip(work.windows, whole))
+        draws = [window.draw for window in work.windows if window.draw is not None]
+        share, by_key = min((draw.share for draw in draws), default=1.0), any(draw.by for draw in draws)
+        return RowFiring(work.query, self._meaning(work.statement), windows, share, by_key, float(sum(whole)))
 
     def remaining(self, work: RowWork, rows: RetainedFiles) -> RemainingCost | None:
         """How long it takes from when its scans know their rows until it is through; None: who knows."""
         found = self.costs.remaining(self.firing(work, rows))
         return None if found is None or self._pace is None else found.times(self._pace)
 
-    def take_part(self) -> float:
-        """How much was done of what was decided since this was last asked: 1, or less where scans were cut."""
-        taken, self._part = min(1.0, self._part), 1.0
+    def take_rows_spent(self) -> RowsSpent:
+        """What jobs used since this was last asked."""
+        taken, self._rows_spent = self._rows_spent, RowsSpent()
         return taken
-
-    def _work_us(self, firings: Sequence[RowFiring]) -> float:
-        """Core time that is expected of them, without that of their job."""
-        return sum(one.fixed_us + one.work_us for one in self.costs.executions(firings) or ())
 
     def _learn_pace(self, began: Micros, scanned: Sequence[Micros], used_us: float) -> None:
         """A job ended now that used so much for its queries. Scans say when they knew their rows: what was before that
@@ -186,7 +185,8 @@ def _sample(number: int, window: WindowOrder, how: SampledQuery) -> WindowOrder:
 def _as_drawn(firing: RowFiring, draws: Draws) -> RowFiring:
     """A firing with the rows that were in its samples."""
     windows = tuple(float(draws[n].kept) if n in draws else rows for n, rows in enumerate(firing.windows))
-    return replace(firing, windows=windows)
+    share = min((one.share for one in draws.values()), default=firing.share)
+    return replace(firing, windows=windows, share=share)
 
 
 def _drawn(window: WindowOrder) -> float:

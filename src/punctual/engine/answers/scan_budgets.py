@@ -25,21 +25,21 @@ from punctual.runtime.backend import RowWork
 
 @dataclass(frozen=True, slots=True)
 class PassTime:
-    """When a pass began and by when it should be through, by the clock that never goes back."""
+    """When a pass began and by when it should be through, by the clock that never goes back; None: whenever it is."""
 
     began: Micros
-    by: Micros
+    by: Micros | None = None
 
     @staticmethod
-    def of(jobs: Sequence[JobGroup], began: Micros, ahead: Micros, finish_us: float) -> PassTime | None:
-        """That of the jobs from rows of a pass that ``began`` then; None where they have no budget.
+    def of(jobs: Sequence[JobGroup], began: Micros, ahead: Micros, finish_us: float) -> PassTime:
+        """That of the jobs from rows of a pass that ``began`` then.
 
         The wall clock, of which releases are times, is so much ``ahead``; answers take ``finish_us`` once the job is
         done. What is late already does not count: the others can still be on time.
         """
         budgets = [job.budget_us for job in jobs if job.budget_us is not None]
         if not budgets:
-            return None
+            return PassTime(began)
         ends = [began + max(budgets)]
         for job in jobs:
             allowed = pc.min(job.asked.deadlines).as_py()
@@ -58,7 +58,7 @@ def with_budgets(
 
 def _with_budget(reader: RowReader, work: RowWork, rows: RetainedFiles, model: RowModel, time: PassTime) -> RowWork:
     left = model.remaining(work, rows)
-    if left is None:
+    if left is None or time.by is None:
         return work
     draws = [window.draw for window in work.windows if window.draw is not None]
     if len(draws) < len(work.windows) or reader.query.quality is None:
@@ -101,6 +101,6 @@ def overdue(works: Sequence[RowWork], time: PassTime) -> Micros | None:
         expected += fixed_us + rows_us
         again += fixed_us + part * rows_us
         saved += (1 - part) * rows_us
-    if saved <= 0.0:
+    if saved <= 0.0 or time.by is None:
         return None
     return int(max(time.by, time.began + expected) + again)

@@ -8,8 +8,9 @@ are a union of their own, which is planned anew with every run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -52,6 +53,12 @@ LARGE_BYTES = 64 << 20
 MOST_SHARDS = 256
 MOST_UNIONS = 32
 """How many unions are kept planned: a program has one for each set of queries that are due together."""
+MOST_EMPTY = 1.5
+"""A plan with so many times the slots that are asked is run before one is made: an empty slot costs tens of
+milliseconds, a new plan as much for each of its slots and a slow first run."""
+RECURS = 3
+"""Slots that were asked for so often, and have no union of their own, will be again."""
+MOST_ASKED = 1_024
 PASSING_PER_LOOK = 8
 """Of so many plans that run once, the rows of the operators of one are looked at."""
 
@@ -78,8 +85,12 @@ class _Form:
     statement: RowStatement | RowAggregates
     windows: tuple[WindowTypes, ...]
     outputs: tuple[pa.DataType, ...]
+    copy: int = 0
+    """Queries that are alike in all of this, and due together, are told apart by a number."""
 
 
+Shape = tuple[tuple[int, int, tuple[bool, ...]], ...]
+"""The slots of a union: the number of a query, a place, and which windows others read too."""
 Place = tuple[Micros, int]
 """An instant, and a shard of it."""
 Job = Mapping[_Form, Mapping[int, int]]
@@ -124,7 +135,8 @@ class RowPlans:
         self._windows = SharedWindows(self._window)
         self._watch = JobWatch(self._session)
         self._queries: dict[_Form, _Prepared] = {}
-        self._unions: dict[tuple[tuple[int, int, tuple[bool, ...]], ...], _Union] = {}
+        self._unions: dict[Shape, _Union] = {}
+        self._asked: Counter[Shape] = Counter()
         self._meters = PlanMeters(self._session)
         self._made = 0
         self._passed = 0
@@ -195,13 +207,14 @@ class RowPlans:
     def _run(self, works: Sequence[RowWork]) -> RowAnswers:
         standing: dict[_Form, dict[Place, int]] = {}
         passing: dict[_Form, dict[Place, int]] = {}
-        again: list[int] = []
+        copies: Counter[tuple[_Form, Place]] = Counter()
         for number, work in enumerate(works):
-            form = _form(work)
+            alike, place = _form(work), (work.at, _part(work))
+            form = replace(alike, copy=copies[alike, place])
+            copies[alike, place] += 1
             prepared = None if form.statement.names_instant else self._prepared(form, work)
             group = standing if prepared is not None and prepared.stands else passing
-            if group.setdefault(form, {}).setdefault((work.at, _part(work)), number) != number:
-                again.append(number)  # the same text under another name
+            group.setdefault(form, {})[place] = number
         answers: dict[int, pa.Table] = {}
         executions: dict[int, OperatorRows | None] = {}
         planned: set[int] = set()
@@ -215,13 +228,6 @@ class RowPlans:
                 executions |= self._executions(run, answers)
                 draws |= self._scans.take(run.asked)
                 jobs += 1
-        if again:
-            others = self._run([works[number] for number in again])
-            answers |= zip(again, others.tables)
-            executions |= zip(again, others.executions)
-            planned |= {number for number, anew in zip(again, others.planned) if anew}
-            draws |= zip(again, others.draws)
-            jobs += others.jobs
         every = range(len(works))
         return RowAnswers(
             [answers[number] for number in every],
@@ -295,15 +301,39 @@ class RowPlans:
                 frames.append(self._slot_frame(prepared, work, place, shares))
                 slots.append(prepared.slot(place))
                 marks[slots[-1]] = own_marks
-        known = self._unions.pop(tuple(shape), None)
+        known = self._known(tuple(shape))
         if known is None:
             known = _Union(self._united(frames), tuple(slots), marks)
             known.stands = stands(known.frame)
             if len(self._unions) >= MOST_UNIONS:
                 del self._unions[next(iter(self._unions))]
-        self._unions[tuple(shape)] = known
+            self._unions[tuple(shape)] = known
         # What stands alone may not stand in a union, where Catalyst sees all of it: it is planned anew as well.
         return _Run(known if known.stands else _Union(self._united(frames), tuple(slots), marks), asked, shared)
+
+    def _known(self, shape: Shape) -> _Union | None:
+        """A union that was planned before and has these slots; None: one is planned.
+
+        One with some more slots serves as well, unless the same ones are asked for again and again: others stay empty.
+        """
+        if shape not in self._unions:
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()
+            self._asked[shape] += 1
+            if self._asked[shape] >= RECURS:
+                del self._asked[shape]
+                return None
+            wanted, most = set(shape), MOST_EMPTY * len(shape)
+            larger = [
+                known
+                for known, union in self._unions.items()
+                if union.stands and len(known) <= most and wanted <= set(known)
+            ]
+            if not larger:
+                return None
+            shape = min(larger, key=len)
+        found = self._unions[shape] = self._unions.pop(shape)
+        return found
 
     def _anew(self, works: Sequence[RowWork], job: Job) -> _Run:
         """The same for queries that are planned with every run; their analysis is kept, where it has no instant."""
@@ -395,7 +425,8 @@ class RowPlans:
     def _executions(self, run: _Run, answers: Mapping[int, pa.Table]) -> dict[int, OperatorRows]:
         """The operators of what was asked and their rows, where looking at the plan is worth while.
 
-        That takes as long as some operators: it is done once for a plan that runs again, and seldom for others.
+        That takes as long as some operators: it is done once for a plan that runs again, with its first run, which is
+        dear anyway, and seldom for others.
         """
         union = run.union
         union.runs += 1
@@ -403,8 +434,6 @@ class RowPlans:
             self._passed += 1
             if self._passed % PASSING_PER_LOOK != 1:
                 return {}
-        elif union.runs < 2:
-            return {}
         if union.meter is None and not union.looked:
             union.meter = self._meters.meter(union.frame, len(union.slots), [union.marks.get(s) for s in union.slots])
             union.looked = True
