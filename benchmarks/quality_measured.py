@@ -26,13 +26,20 @@ class Plan:
     seconds: float = 60.0
     loads: tuple[int, ...] = (50, 75, 100, 125, 150)
     swings: tuple[int, ...] = (2, 8, 32)
-    rates: tuple[float, float] = (20.0, 200.0)
+    rates: tuple[float, ...] = (300.0, 1_500.0, 3_000.0)
     """Rows per second of a stream, at which costs are measured."""
     policies: tuple[str, ...] = POLICIES
     parts: tuple[str, ...] = ("loads", "swings", "burst", "panes")
 
 
-QUICK_PLAN = Plan(factor=2.0, seconds=4.0, loads=(100,), swings=(2,), policies=("best-effort", "dynamic-sampling"))
+QUICK_PLAN = Plan(
+    factor=2.0,
+    seconds=4.0,
+    loads=(100,),
+    swings=(2,),
+    rates=(20.0, 200.0),
+    policies=("best-effort", "dynamic-sampling"),
+)
 
 
 @dataclass(slots=True)

@@ -1,9 +1,10 @@
 """What could be reached at best: the quality at which the work that is due equals the core time that there is.
 
-Costs are measured: core time by query from the ledger, at two rates, as a fixed part and a part that grows with the
-rows. At every second instant all queries are due, and all of them within one deadline; that is where the cores run
-out first, so load 100 % is where the work of such an instant equals the cores for the length of the deadline, less
-what reading takes. In between only the counts by type are due.
+Costs are measured: core time by query from the ledger, at three rates, as a fixed part, a part that grows with the
+rows, and one that grows with their square, as the output of joins does. At every second instant all queries are due,
+and all of them within one deadline; that is where the cores run out first, so load 100 % is where the work of such an
+instant equals the cores for the length of the deadline, less what reading takes. In between only the counts by type are
+due.
 
 The curves are computed here by the points that the paper's text has, not by the engine's own code.
 """
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from math import log
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 from benchmarks.quality_workload import TimedQuery, queries
 
@@ -35,29 +38,34 @@ def share(curve: str, quality: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """``fixed + slope * rate``: seconds of core time."""
+class Growth:
+    """``fixed + slope * rate + bend * rate ** 2``: seconds of core time."""
 
     fixed: float
     slope: float
+    bend: float = 0.0
+
+    def rows(self, rate: float) -> float:
+        """What falls with the share of the input."""
+        return (self.slope + self.bend * rate) * rate
 
     def at(self, rate: float) -> float:
-        return self.fixed + self.slope * rate
+        return self.fixed + self.rows(rate)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
     """Of an answer by kind of query, and of reading for a second, all streams together."""
 
-    answers: Mapping[str, Line]
-    reading: Line
+    answers: Mapping[str, Growth]
+    reading: Growth
 
 
 Ledger = Iterable[Mapping[str, Any]]
 
 
 def costs(measured: Sequence[tuple[float, float, Ledger]]) -> Costs:
-    """Lines through the medians of two points (rate, seconds that a step of files has, ledger of an exact run)."""
+    """Curves through the medians of points (rate, seconds that a step of files has, ledger of an exact run)."""
     found: dict[str, list[tuple[float, float]]] = {}
     for rate, step_s, ledger in measured:
         used: dict[str, list[float]] = {}
@@ -67,20 +75,33 @@ def costs(measured: Sequence[tuple[float, float, Ledger]]) -> Costs:
         for name, some in used.items():
             newer = some[len(some) // 2 :]  # the older half has what plans and the JVM's compiler cost
             found.setdefault(name, []).append((rate, median(newer) / (step_s if name == "reading" else 1.0)))
-    lines = {name: _line(points) for name, points in found.items()}
-    return Costs({name: line for name, line in lines.items() if name != "reading"}, lines["reading"])
+    curves = {name: _growth(points) for name, points in found.items()}
+    return Costs({name: curve for name, curve in curves.items() if name != "reading"}, curves["reading"])
 
 
-def _line(points: Sequence[tuple[float, float]]) -> Line:
-    (low, less), *_between, (high, more) = sorted(points)
-    slope = max(0.0, (more - less) / (high - low))
-    return Line(max(0.0, less - slope * low), slope)
+def _growth(points: Sequence[tuple[float, float]]) -> Growth:
+    """The least squares of what was measured, with no part below zero.
+
+    >>> found = _growth([(1, 12.0), (10, 30.0), (20, 50.0)])
+    >>> round(found.fixed, 6), round(found.slope, 6), round(found.bend, 6)
+    (10.0, 2.0, 0.0)
+    """
+    rates, seconds = (np.array(column, np.float64) for column in zip(*points))
+    scale = float(rates.max())
+    for powers in ((0, 1, 2), (0, 1), (0, 2), (0,)):
+        if len(powers) > len(points):
+            continue
+        terms = np.stack([(rates / scale) ** power for power in powers], axis=1)
+        parts = dict(zip(powers, np.linalg.lstsq(terms, seconds, rcond=None)[0].tolist()))
+        if min(parts.values()) >= 0.0:
+            break
+    return Growth(max(0.0, parts[0]), parts.get(1, 0.0) / scale, parts.get(2, 0.0) / scale**2)
 
 
 def demand(known: Costs, wanted: Iterable[TimedQuery], rate: float, quality: float) -> float:
     """Core seconds of one answer of each query at this quality."""
-    lines = ((known.answers[query.kind], query.curve) for query in wanted)
-    return sum(line.fixed + line.slope * rate * share(curve, quality) for line, curve in lines)
+    each = ((known.answers[query.kind], query.curve) for query in wanted)
+    return sum(cost.fixed + cost.rows(rate) * share(curve, quality) for cost, curve in each)
 
 
 def budget(known: Costs, factor: float, rate: float, cores: float) -> float:

@@ -17,11 +17,11 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, Micros, iso
 from punctual.engine.engine import Engine
-from punctual.engine.shedding import DUE, FITS_AGAIN
 from punctual.estimate.linear_cost import LinearCost
 from punctual.estimate.row_costs import RowCosts
 from punctual.kernel.sample import kept
 from punctual.runtime.backend import Draws, OverdueError, RowAnswers, RowWork
+from punctual.schedule.qos.notices import DUE, FITS_AGAIN
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -79,6 +79,12 @@ EXACT = """
     CREATE QUERY whole AS SELECT sum(a) AS total, count(*) AS n FROM s [RANGE 10 SECONDS] PERIOD 10 SECONDS
     DEADLINE 2 SECONDS;
 """
+JOIN = """
+    CREATE STREAM r (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k INT, b DOUBLE) FROM FEED;
+    CREATE QUERY pairs AS SELECT s.k % 2 AS odd, count(*) AS n, sum(s.a) AS a, sum(r.b) AS b, max(r.b) AS top
+    FROM s [RANGE 10 SECONDS], r [RANGE 10 SECONDS] WHERE s.k = r.k GROUP BY s.k % 2
+    PERIOD 10 SECONDS DEADLINE 1 SECOND QUALITY LINEAR;
+"""
 COST = replace(
     LinearCost.guessed(
         1e-3, job=JOB_US, slot=1e-3, plan=1e-3, read=ROW_US, select=1e-3, selected=1e-3, project=1e-3, join=1e-3,
@@ -90,10 +96,10 @@ COST = replace(
 
 
 def opened(
-    folder: Path, program: str = TOTAL, *, live: bool = True, **options: str
+    folder: Path, program: str = TOTAL, *, live: bool = True, plane: type[Simulated] = Simulated, **options: str
 ) -> tuple[Engine, Simulated]:
     clock = ManualClock(START + 10_000 * SECOND)
-    backend = Simulated(clock)
+    backend = plane(clock)
     engine = Engine(str(folder), clock=clock, backend=lambda: backend, live=live, options=options)
     engine.sql(STREAM + program)
     engine.open()
@@ -272,3 +278,104 @@ def test_the_ledger_says_when_queries_give_way_and_how_alike(tmp_path: Path) -> 
     assert ticks["fairness"].notna().sum() >= 5
     assert status["level"] == 1.0
     assert status["queries"]["total"]["core_time"]["misses"] == 0
+
+
+def joined_rows(window: int, size: int = 250) -> dict[str, pa.Table]:
+    """The rows of a window of both streams of the join, by stream: of some keys, not as many of each."""
+    chance = np.random.default_rng(1_000 + window)
+    found = {}
+    for stream, value, per_second in (("s", "a", size), ("r", "b", size // 2)):
+        times = START + window * 10 * SECOND + np.arange(1, 10 * per_second + 1) * SECOND // per_second
+        found[stream] = pa.table({
+            "t": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "k": pa.array(chance.integers(0, 300, times.size), pa.int32()),
+            value: chance.normal(100.0, 10.0, times.size),
+        })  # fmt: skip
+    return found
+
+
+def feed_joined(engine: Engine, window: int) -> None:
+    """A window of both streams in one batch: the one before it is answered."""
+    for stream, rows in joined_rows(window).items():
+        columns = [rows.column(0).cast(pa.int64()), *rows.columns[1:]]
+        engine.feed(stream, [(iso(t), k, v) for t, k, v in zip(*(column.to_pylist() for column in columns))])
+    engine.tick()
+
+
+def joined_at_share(window: int, sample: str) -> list[dict[str, Any]]:
+    """What the join says of a window, from the raw rows and what an answer says of its samples."""
+    said = orjson.loads(sample)
+    sides = {}
+    for stream, rows in joined_rows(window).items():
+        one = said[stream]
+        sides[stream] = rows.filter(pa.array(kept(rows, one["by"], one["salt"], one["share"])))
+    pairs = sides["s"].join(sides["r"], "k", join_type="inner").to_pandas()
+    share = said["s"]["share"]
+    return [
+        {
+            "odd": int(odd),
+            "n": round(len(mine) / share),
+            "a": pytest.approx(mine["a"].sum() / share, rel=1e-9),
+            "b": pytest.approx(mine["b"].sum() / share, rel=1e-9),
+            "top": mine["b"].max(),
+        }
+        for odd, mine in pairs.groupby(pairs["k"] % 2)
+    ]
+
+
+def of_the_share(folder: Path, share: float, windows: int, program: str = JOIN) -> dict[str, Any]:
+    """The last answer of the join where somebody asked for that share of every window, and no scan was cut."""
+    engine, backend = opened(folder, program, keep=str(share))
+    with engine:
+        for window in range(windows):
+            feed_joined(engine, window)
+            backend.clock.sleep(10 * SECOND)
+        assert all(until is None for _shares, until in backend.jobs)
+        return answers(engine, "pairs")[-1]
+
+
+def check_cut_join(cut: dict[str, Any], window: int, asked: dict[str, Any]) -> None:
+    """An answer of a join that was cut is that of the smaller share, in all that it says."""
+    said = orjson.loads(cut["sample"])
+    assert cut["basis"] == "sample"
+    by_key = {"share": cut["kept"], "salt": iso(cut["at"]), "by": ["k"]}
+    assert said == {"s": by_key, "r": by_key}, "both sides are cut at one place"
+    assert cut["rows"] == joined_at_share(window, cut["sample"])
+    truth = joined_at_share(window, orjson.dumps({name: {**one, "share": 1.0} for name, one in said.items()}).decode())
+    assert all(one["n"] != other["n"] for one, other in zip(cut["rows"], truth)), "keys are missing"
+    # As if it had been decided before: the intervals too.
+    assert {name: cut[name] for name in ("at", "rows", "error", "sample", "kept", "quality", "basis")} == {
+        name: asked[name] for name in ("at", "rows", "error", "sample", "kept", "quality", "basis")
+    }
+    error = orjson.loads(cut["error"])
+    for column in ("n", "a", "b"):
+        for row, low, high in zip(cut["rows"], error[column]["low"], error[column]["high"]):
+            assert low < row[column] < high
+
+
+def test_a_join_is_cut_on_both_sides_at_one_key(tmp_path: Path) -> None:
+    """Both windows take 375 ms of a second, of which 700 ms are lost before the scans."""
+
+    class OfBoth(Simulated):
+        def answered(self, work: RowWork, draws: Draws) -> None:
+            self.clock.sleep(int(ROW_US * sum(one.kept for one in draws.values())))
+            cut.append([draws[number].share for number in sorted(draws)])
+            self._use("rows", ROW_US * sum(one.kept for one in draws.values()))
+
+    cut: list[list[float]] = []
+    engine, backend = opened(tmp_path / "cut", JOIN, plane=OfBoth)
+    with engine:
+        for window in range(3):
+            feed_joined(engine, window)
+            backend.clock.sleep(10 * SECOND)
+        backend.pause = 700_000
+        feed_joined(engine, 3)
+        *before, last = answers(engine, "pairs")
+    assert [(one["kept"], one["basis"]) for one in before] == [(1.0, "exact")] * 2
+    assert backend.jobs[-1][0] == {"pairs": 1.0}, "all of it was decided"
+    assert len(backend.jobs) == 3, "nothing was run again"
+    assert 0.05 < last["kept"] < 0.9
+    assert min(cut[-1]) == last["kept"]
+    assert last["on_time"]
+    assert last["quality"] == pytest.approx(last["kept"])
+    check_cut_join(last, 2, of_the_share(tmp_path / "asked", last["kept"], 4))

@@ -284,6 +284,122 @@ def test_answers_are_estimates_of_the_kept_lines(tmp_path: Path) -> None:
         assert (answer["rows"], answer["basis"], answer["kept"]) == (expected, "sample", SHARE)
 
 
+COUNTS = """
+CREATE QUERY counts AS SELECT count(*) AS n, max(fare) AS most FROM Trips [RANGE 2 SECONDS] PERIOD 2 SECONDS
+QUALITY LINEAR;
+CREATE QUERY groups AS SELECT cab, count(*) AS n, sum(fare) AS total FROM Trips [RANGE 2 SECONDS]
+GROUP BY cab PERIOD 2 SECONDS QUALITY LINEAR;
+"""
+
+
+def fated(second: int, *, kept: bool, share: float = SHARE) -> str:
+    """A line with a time in this second that is read of a batch that is shed to this share, or is not."""
+    for fare in range(1000):
+        line = json.dumps({"t": iso(START + second * SECOND + SECOND // 2), "cab": "a", "fare": fare})
+        if (places(pa.table({"line": [line]}), ["line"], "trips")[0] < share) == kept:
+            return line
+    raise AssertionError("there is such a line")
+
+
+def played(folder: Path, batches: list[tuple[str, int, str]]) -> dict[str, dict[int, Any]]:
+    """Answers by query and second, of batches that are a line, so often, read under an option ``keep``.
+
+    The engine begins anew where ``keep`` changes.
+    """
+    (folder / "in").mkdir(parents=True)
+    found: dict[str, dict[int, Any]] = {}
+    engine, now = None, ""
+    for number, (line, times, keep) in enumerate(batches):
+        if engine is None or keep != now:
+            if engine is not None:
+                found = merged(found, engine)
+            engine, now = opened(folder, STREAM + COUNTS, keep), keep
+        (folder / "in" / f"{number:02}.json").write_text((line + "\n") * times)
+        while engine.tick(limit=1) is not None:
+            pass
+    assert engine is not None
+    engine.end()
+    return merged(found, engine)
+
+
+def merged(found: dict[str, dict[int, Any]], engine: Engine) -> dict[str, dict[int, Any]]:
+    for query, answer in answers(engine):
+        found.setdefault(query, {})[(answer["at"] - START) // SECOND] = answer
+    engine.close()
+    return found
+
+
+@pytest.mark.parametrize("base", [None, 1], ids=["batch by batch", "compacted"])
+def test_a_window_of_which_no_row_is_left_is_a_sample(
+    base: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row before and one after it are all that is left: whoever looks at cells alone takes it for empty."""
+    if base is not None:
+        monkeypatch.setattr(engine_module, "BATCHES_PER_BASE", base)
+    batches = [
+        (fated(0, kept=True), 1, "100%"),
+        *((fated(second, kept=False), 50, "30%") for second in (4, 5)),
+        *((fated(second, kept=True), 2, "100%") for second in (8, 14, 20)),
+    ]
+    found = played(tmp_path, batches)
+    said = {
+        query: {at: (answer["basis"], answer["kept"], answer["rows"]) for at, answer in by.items()}
+        for query, by in found.items()
+    }
+    nothing = [{"n": 0, "most": None}]
+    assert said["counts"][6] == ("sample", 0.3, nothing)
+    assert said["groups"][6] == ("sample", 0.3, [])
+    assert json.loads(found["counts"][6]["sample"]) == {
+        "Trips": {"share": 0.3, "salt": "trips", "by": ["line"], "of": "lines"}
+    }
+    assert json.loads(found["counts"][6]["error"]) == {"n": {"confidence": None}, "most": {"confidence": None}}
+    assert found["counts"][6]["quality"] == 0.3
+    # A row at 8.5 is no more than a second before any that came earlier: nothing that was shed is after 9.5.
+    basis, share, _rows = said["counts"][10]
+    assert (basis, 0.3 < share < 1.0) == ("sample", True)
+    assert json.loads(found["counts"][10]["sample"])["Trips"]["shares"] == [0.3, 1.0]
+    assert json.loads(found["counts"][10]["error"])["n"] == {"confidence": None}
+    assert said["counts"][12] == ("exact", 1.0, nothing)
+    assert said["counts"][16] == ("exact", 1.0, [{"n": 2, "most": found["counts"][16]["rows"][0]["most"]}])
+    assert said["groups"][12] == ("exact", 1.0, [])
+    assert all("sample" not in by[16] or by[16]["sample"] is None for by in found.values())
+
+
+def test_a_group_that_lost_all_its_rows_of_a_shed_batch_is_not_exact(tmp_path: Path) -> None:
+    """Whole rows and shed ones in one window: what is kept is between, and nothing is said to be known."""
+    batches = [
+        (fated(0, kept=True), 1, "100%"),
+        (fated(4, kept=True), 60, "100%"),
+        (fated(5, kept=False), 60, "30%"),
+        (fated(20, kept=True), 1, "100%"),
+    ]
+    found = played(tmp_path, batches)
+    counts, groups = found["counts"][6], found["groups"][6]
+    assert (counts["basis"], counts["rows"][0]["n"], groups["rows"][0]["n"]) == ("sample", 60, 60)
+    assert counts["kept"] == groups["kept"] == (60 + 0.3 * 60) / 120
+    assert json.loads(counts["sample"])["Trips"]["shares"] == [0.3, 1.0]
+    assert json.loads(groups["error"])["n"] == {"confidence": None}
+
+
+def test_shares_that_change_inside_a_window_are_named(tmp_path: Path) -> None:
+    """Which rows were used follows from the shares: everybody's below the least, nobody's from the greatest on."""
+    batches = [
+        (fated(0, kept=True), 1, "20%"),
+        (fated(4, kept=True, share=0.2), 40, "20%"),
+        (fated(5, kept=True, share=0.2), 30, "50%"),
+        (fated(8, kept=True, share=0.2), 30, "50%"),
+        (fated(20, kept=True), 1, "50%"),
+    ]
+    found = played(tmp_path, batches)
+    answer = found["counts"][6]
+    kept = round(70 / (40 / 0.2 + 30 / 0.5), 12)
+    assert (answer["rows"][0]["n"], answer["kept"]) == (260, kept)
+    assert json.loads(answer["sample"])["Trips"] == {
+        "share": kept, "shares": [0.2, 0.5], "salt": "trips", "by": ["line"], "of": "lines"
+    }  # fmt: skip
+    assert "shares" not in json.loads(found["counts"][10]["sample"])["Trips"]
+
+
 def test_what_shedding_saves_is_measured_once_it_was_tried() -> None:
     counts = {"parts": 1.0, "kib": 1_000.0}
     whole = LinearCost.guessed(50_000.0, parts=1_000.0, kib=100.0)

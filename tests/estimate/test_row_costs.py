@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from punctual.estimate.linear_cost import LinearCost
@@ -15,8 +16,9 @@ from punctual.plan.operators import OperatorNode, OperatorRows
 READ = OperatorNode("read", window=0)
 SELECT = OperatorNode("answer", (OperatorNode("select", (READ,)),))
 JOIN = OperatorNode("answer", (OperatorNode("join", (READ, OperatorNode("read", window=1))),))
+JOB = 30_000
 TRUTH = LinearCost.guessed(
-    30_000, slot=5_000, read=1.0, select=0.2, selected=0.1, join=2.0, joined=0.5, answer=1.0
+    JOB, slot=5_000, read=1.0, select=0.2, selected=0.1, join=2.0, joined=0.5, answer=1.0
 )
 
 
@@ -104,3 +106,59 @@ def test_a_plan_that_is_made_once_is_not_expected_again_and_one_that_is_made_eac
     once = once.after([a], [RowExecution(rows[0])], used(rows[0]))
     assert once.predict([a])[0].median_us == pytest.approx(used(rows[0]), rel=0.1)
     assert always.predict([b])[0].median_us == pytest.approx(used(rows[1]) + 80_000, rel=0.1)
+
+
+def test_an_error_that_was_learned_is_not_counted_twice() -> None:
+    """Costs that are suddenly ten times as high, or as low: once they are followed, that is what is expected."""
+    firing, rows = RowFiring("a", "m", (9e4,)), selected(9e4, 0.3)
+    for times in (10.0, 0.1):
+        costs = learned(60)
+        for _run in range(12):
+            costs = costs.after([firing], [RowExecution(rows)], times * used(rows))
+            (execution,) = costs.executions([firing]) or ()
+            assert execution.at(1.0) < 1.2 * max(1.0, times) * used(rows)
+        assert execution.at(1.0) == pytest.approx(times * (used(rows) - JOB), rel=0.3)
+        assert costs.expected_of([firing], [RowExecution(rows)]) == pytest.approx(execution.at(1.0), rel=0.01)
+
+
+def test_what_is_cheaper_than_expected_is_followed_sooner() -> None:
+    """A process that has just begun is slow: that is soon forgotten."""
+    firing, rows = RowFiring("a", "m", (9e4,)), selected(9e4, 0.3)
+    slow = RowCosts()
+    for _run in range(4):
+        slow = slow.after([firing], [RowExecution(rows)], 5 * used(rows))
+    fast = slow
+    for _run in range(3):
+        fast = fast.after([firing], [RowExecution(rows)], used(rows))
+    (before,), (after,) = (costs.executions([firing]) or () for costs in (slow, fast))
+    assert before.at(1.0) > 3 * used(rows)
+    assert after.at(1.0) < 2 * used(rows)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.01])
+def test_a_join_of_samples_by_key_says_what_the_whole_one_costs(share: float) -> None:
+    """Rows that match are in it together: it has that share of the pairs, not the share's square."""
+    pairs = 2e-5 * 3e4 * 6e4
+    sampled = OperatorRows(JOIN, (share * pairs, share * pairs, share * 3e4, share * 6e4))
+    firing = RowFiring("b", "m", (share * 3e4, share * 6e4), share, by_key=True, scanned=9e4)
+    costs = RowCosts().after([firing], [RowExecution(sampled)], 1e5)
+    known = costs.queries["b"]
+    assert known.rows((3e4, 6e4)) == pytest.approx((pairs, pairs, 3e4, 6e4))
+    assert known.rows(firing.windows, firing.keys) == pytest.approx(sampled.rows)
+    (execution,) = costs.executions([RowFiring("b", "m", (3e4, 6e4))]) or ()
+    assert execution.rows == pytest.approx(pairs)
+
+
+def test_rows_that_are_looked_at_and_left_out_are_no_rows_that_are_used() -> None:
+    """What a small share costs does not become the price of a row: all rows are looked at, whatever the share."""
+    chance = np.random.default_rng(3)
+    costs, each = RowCosts(), 0.4
+    for _run in range(80):
+        share, rows = float(chance.choice([0.05, 0.3, 1.0])), float(chance.integers(20_000, 200_000))
+        kept = selected(share * rows, 0.3)
+        firing = RowFiring("a", "m", (share * rows,), share, scanned=rows)
+        costs = costs.after([firing], [RowExecution(kept)], used(kept) + each * rows)
+    (execution,) = costs.executions([RowFiring("a", "m", (1e5,))]) or ()
+    whole, little = (used(selected(part * 1e5, 0.3)) + each * 1e5 - JOB for part in (1.0, 0.1))
+    assert execution.at(1.0) == pytest.approx(whole, rel=0.25)
+    assert execution.at(0.1) == pytest.approx(little, rel=0.25)

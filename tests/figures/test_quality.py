@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks import quality_world
 from benchmarks.quality_measured import Measured, Plan, result
-from benchmarks.quality_optimum import Costs, Line, budget, costs, demand, level, optimum, saturation, share
+from benchmarks.quality_optimum import Costs, Growth, budget, costs, demand, level, optimum, saturation, share
 from benchmarks.quality_point import Judged, Point, judged
 from benchmarks.quality_workload import arrivals, burst, due, program, queries, swinging, write_relations
 from benchmarks.quality_world import Script, Seen
@@ -22,7 +22,7 @@ from punctual.estimate.quality_curve import CURVES
 from punctual.kinds.program import compile_program
 
 BEGIN = 1_700_000_000 * SECOND
-EVEN = Costs({"join": Line(0.0, 1e-4), "stats": Line(0.0, 1e-4), "types": Line(0.0, 1e-4)}, Line(0.0, 0.0))
+EVEN = Costs({"join": Growth(0.0, 1e-4), "stats": Growth(0.0, 1e-4), "types": Growth(0.0, 1e-4)}, Growth(0.0, 0.0))
 """Costs that grow with the rows and with nothing else, as the paper has them."""
 
 
@@ -36,15 +36,17 @@ def test_the_program_is_that_of_table_2(tmp_path: Path) -> None:
     assert {query.deadline_us for query in catalog.queries.values()} == {8 * SECOND}
 
 
-def test_selectivities_are_those_of_table_2(tmp_path: Path) -> None:
+def test_rows_meet_as_many_as_by_table_2(tmp_path: Path) -> None:
+    """A fifth of those in a relation, and 0.4 of another stream: there in 4,000 rows, here in 80,000."""
     write_relations(tmp_path)
     chance = np.random.default_rng(3)
-    a, b = (arrivals(chance, 20_000, BEGIN, BEGIN + SECOND) for _ in range(2))
+    a = arrivals(chance, 80_000, BEGIN, BEGIN + SECOND)
+    b = arrivals(chance, 80_000, BEGIN, BEGIN + SECOND)  # noqa: F841
     listed = duckdb.read_csv(str(tmp_path / "r0.csv"))
-    assert listed.shape == (500, 1)
+    assert listed.shape == (10_000, 1)
     [(pairs,)] = duckdb.sql("SELECT count(*) FROM a JOIN b USING (id, type) WHERE a.value <> b.value").fetchall()
     [(rows,)] = duckdb.sql("SELECT count(*) FROM a JOIN listed USING (id)").fetchall()
-    assert pairs / a.num_rows / b.num_rows == pytest.approx(0.0001, rel=0.05)
+    assert pairs / a.num_rows == pytest.approx(0.4, rel=0.05)
     assert rows / a.num_rows == pytest.approx(0.2, rel=0.05)
 
 
@@ -81,8 +83,13 @@ def test_the_optimum_at_a_load_of_150_percent_is_the_published_one() -> None:
     assert level(EVEN, wanted, 1, 0.99 * rate, 2.0) == 1.0
 
 
+def test_costs_grow_with_the_rows_and_their_square() -> None:
+    assert Growth(1.0, 0.1, 0.01).at(10) == pytest.approx(1.0 + 1.0 + 1.0)
+
+
 def test_the_optimum_is_the_highest_level_of_a_fine_grid() -> None:
-    known = Costs({"join": Line(0.2, 3e-4), "stats": Line(0.1, 1e-4), "types": Line(0.05, 5e-5)}, Line(0.2, 1e-4))
+    answers = {"join": Growth(0.2, 3e-4, 1e-8), "stats": Growth(0.1, 1e-4), "types": Growth(0.05, 5e-5)}
+    known = Costs(answers, Growth(0.2, 1e-4))
     wanted, rate = queries(8), 1.4 * saturation(known, 8, 2.0)
     left = (2.0 - known.reading.at(rate)) * 8
     fits = [
@@ -90,7 +97,7 @@ def test_the_optimum_is_the_highest_level_of_a_fine_grid() -> None:
         for worth in np.linspace(0, 1, 10_001)
         if sum(
             known.answers[one.kind].fixed
-            + known.answers[one.kind].slope * rate * CURVES[one.curve].share(float(worth))
+            + known.answers[one.kind].rows(rate) * CURVES[one.curve].share(float(worth))
             for one in wanted
         )
         <= left
@@ -101,7 +108,7 @@ def test_the_optimum_is_the_highest_level_of_a_fine_grid() -> None:
 
 
 def test_nothing_fits_where_fixed_costs_fill_the_cores() -> None:
-    known = Costs({kind: Line(10.0, 1e-4) for kind in EVEN.answers}, Line(0.0, 0.0))
+    known = Costs({kind: Growth(10.0, 1e-4) for kind in EVEN.answers}, Growth(0.0, 0.0))
     assert level(known, queries(1), 1, 100, 2.0) == 0.0
 
 
@@ -112,8 +119,8 @@ def test_costs_are_lines_through_the_newer_half_of_two_runs() -> None:
         return [*warm, *later, *[{"record": "tick", "query": None, "used_ms": reading}] * 4]
 
     found = costs([(100.0, 2.0, ledger(50.0, 110.0)), (300.0, 2.0, ledger(90.0, 130.0))])
-    assert found.answers["join"] == Line(pytest.approx(0.1), pytest.approx(0.0001))
-    assert found.reading == Line(pytest.approx(0.015), pytest.approx(0.0001))
+    assert found.answers["join"] == Growth(pytest.approx(0.1), pytest.approx(0.0001))
+    assert found.reading == Growth(pytest.approx(0.015), pytest.approx(0.0001))
 
 
 def answer(query: str, at: int, quality: float = 0.9, *, on_time: bool = True) -> dict[str, Any]:
@@ -145,12 +152,12 @@ def test_the_world_writes_whole_files_and_notes_answers(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     begin = quality_world._now() // SECOND * SECOND
-    line = json.dumps({"query": "q", "at": iso(begin + SECOND), "rows": [1, 2]})
+    line = json.dumps({**answer("q", begin + SECOND), "rows": [1, 2], "error": None})
     (out / "q.jsonl").write_text(line + '\n{"begun')
     script = Script(str(tmp_path / "streams"), str(out), 8, begin, SECOND // 4, (100.0,) * 4, 1, begin, begin + SECOND,
                     wanted=1, until=begin + 60 * SECOND)  # fmt: skip
     found = quality_world.seen(quality_world.start(script))
-    assert [one["rows"] for _when, one in found.answers] == [2]
+    assert [one for _when, one in found.answers] == [answer("q", begin + SECOND)]
     assert sorted(found.written) == [begin + number * SECOND // 4 for number in range(1, 5)]
     assert all(when >= at for at, when in found.written.items())
     files = list((tmp_path / "streams").glob("s*/*"))

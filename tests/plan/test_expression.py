@@ -40,7 +40,7 @@ MAY_EDIT_TEXT = {
     "runtime/row_queries/repeats.py": "the names of nodes of a plan",
     "runtime/row_queries/operator_rows.py": "the names of nodes of a plan, and its counters",
     "runtime/row_queries/plan_graph.py": "the graph of a running plan",
-    "runtime/row_queries/shard_keys.py": "the names of nodes of a plan",
+    "runtime/row_queries/shards.py": "the names of nodes of a plan",
     "runtime/row_queries/window_sorts.py": "the names of nodes of a plan",
     "engine/batch/isolate.py": "what Spark says of a failed job",
     "engine/batch/state_faults.py": "what a task says of a file",

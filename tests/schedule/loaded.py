@@ -166,8 +166,8 @@ class Loaded:
                 self.journaled |= {(one.query, one.first, one.setting) for one in decisions}
             case Answer(asked):
                 self._answer(asked)
-            case Say(text):
-                self.said.append(text)
+            case Say(notice):
+                self.said.append(notice.text)
             case Compact():
                 self._later(1_000, lambda: Compacted(self.moment()))
             case WakeAt(steady):

@@ -18,6 +18,7 @@ from punctual.engine.answers.scan_budgets import PassTime
 from punctual.engine.engine import Engine
 from punctual.kernel.sample import kept
 from punctual.runtime.row_queries.slots import beside
+from tests.engine.test_finish_in_time import JOIN, STREAM, check_cut_join, feed_joined, of_the_share
 
 pytestmark = pytest.mark.spark
 
@@ -77,6 +78,25 @@ def test_a_scan_without_time_uses_the_least_and_says_so(tmp_path: Path, monkeypa
         mine = keys == row["k"]
         expected = values[certain & mine].sum() + weight * values[drawn & mine].sum()
         assert row["total"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_join_without_time_is_cut_on_both_sides_at_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is, in every digit, that of the data plane without Spark where the least was asked for."""
+    program = JOIN.replace("1 SECOND QUALITY LINEAR", "10 MINUTES QUALITY (100% => 1, 20% => 0.5)")
+    assert program != JOIN
+    with Engine(str(tmp_path / "cut")) as engine:
+        engine.sql(STREAM + program)
+        engine.open()
+        for window in range(3):
+            feed_joined(engine, window)
+        monkeypatch.setattr(PassTime, "of", staticmethod(lambda _jobs, began, _ahead, _finish: PassTime(began, began)))
+        monkeypatch.setattr(row_answers, "overdue", lambda *_arguments: None)
+        feed_joined(engine, 3)
+        *before, cut = answers(engine, "pairs")
+    monkeypatch.undo()
+    assert [(one["kept"], one["basis"]) for one in before] == [(1.0, "exact")] * 2
+    assert (cut["kept"], cut["quality"], cut["on_time"]) == (0.2, 0.5, True)
+    check_cut_join(cut, 2, of_the_share(tmp_path / "asked", 0.2, 4, program))
 
 
 def test_tasks_have_stretches_of_slots(spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from punctual.plan.query import Query
 from punctual.runtime.backend import RowWork
 from punctual.runtime.operators.answer_rows import TooManyRowsError
 from punctual.runtime.row_queries import row_plans
+from punctual.runtime.row_queries.planned_unions import RECURS
 from punctual.runtime.row_queries.row_plans import RowPlans
 from tests.spark.row_programs import (
     LABELS,
@@ -264,6 +266,43 @@ def test_a_plan_is_made_once(spark: SparkSession, kept: list[Retained], monkeypa
             assert in_any_order(one) == in_any_order(duck_answer(query, rows, INSTANTS[1], {}))
     # Each query alone, then the union of those that stand.
     assert made == [True, False, True]
+
+
+def test_queries_that_are_alike_are_one_job(spark: SparkSession, kept: list[Retained]) -> None:
+    """The same text under several names, at one instant: each has its answer, and there is one job."""
+    plans, names = RowPlans(spark, 2), ("one", "two", "three")
+    queries = [row_query(SAME_AS_DUCKDB["inner"], name) for name in names]
+    types = types_of(spark, *queries)
+    for _run in range(2):
+        with counted(spark, f"alike {_run}") as count:
+            found = answers(plans, [work(query, types[query.name], kept[0], INSTANTS[1]) for query in queries])
+        assert count == {"jobs": 1, "stages": 1}
+        expected = in_any_order(duck_answer(queries[0], kept[0], INSTANTS[1], {}))
+        assert expected
+        assert [in_any_order(rows) for rows in found] == [expected] * 3
+
+
+def test_some_of_the_slots_of_a_plan_are_asked(
+    spark: SparkSession, kept: list[Retained], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three are answered by the plan of all three, and by one of their own once they are asked for often."""
+    made: list[bool] = []
+    real = row_plans.stands
+    monkeypatch.setattr(row_plans, "stands", lambda frame: made.append(real(frame)) or made[-1])
+    plans, rows = RowPlans(spark, 2), kept[0]
+    queries = [row_query(SAME_AS_DUCKDB[name], name) for name in ("inner", "median", "global")]
+    types = types_of(spark, *queries)
+
+    def planned(asked: Sequence[Query]) -> int:
+        made.clear()
+        found = answers(plans, [work(query, types[query.name], rows, INSTANTS[1]) for query in asked])
+        for query, one in zip(asked, found):
+            assert in_any_order(one) == in_any_order(duck_answer(query, rows, INSTANTS[1], {}))
+        return len(made)
+
+    assert planned(queries) == 4  # each alone, then all of them
+    assert [planned(queries[1:]) for _again in range(RECURS + 1)] == [0] * (RECURS - 1) + [1, 0]
+    assert planned(queries[2:]) == 1, "a plan with three slots is too large for one"
 
 
 def test_a_table_with_other_content_is_seen(spark: SparkSession, kept: list[Retained]) -> None:

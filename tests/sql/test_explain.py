@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from punctual.cli.main import main
 from punctual.explain.look import look_at
 from tests.sql.programs import BASE, DECLARED
 
@@ -45,3 +49,77 @@ def test_what_a_query_is_answered_from() -> None:
     assert "Spark needs" in replace(look, stands={"lanes_seen": False}).answered_from()["lanes_seen"]
     by_rows = look_at(text, BASE, {"window_merge": "rows"}, types=False)
     assert by_rows.answered_from()["top"] == "from rows, by the kernels of panes"
+
+
+SAMPLED = """
+    CREATE STREAM gps (t TIMESTAMP EVENT TIME, truck STRING, kmh DOUBLE) FROM FEED;
+    CREATE STREAM stops (t TIMESTAMP EVENT TIME, truck STRING, cost DOUBLE) FROM FEED;
+    CREATE STREAM seen (t TIMESTAMP EVENT TIME, truck STRING, kmh DOUBLE, p DOUBLE PROBABILITY) FROM FEED;
+    CREATE QUERY exact AS SELECT sum(kmh) AS n FROM gps [RANGE 10 SECONDS] PERIOD 5 SECONDS;
+    CREATE QUERY panes AS SELECT truck, sum(kmh) AS n, max(DISTINCT kmh) AS top FROM gps [RANGE 10 SECONDS]
+    GROUP BY truck PERIOD 5 SECONDS QUALITY CONVEX;
+    CREATE QUERY never AS SELECT count(DISTINCT truck) AS n, sum(kmh) AS total, stddev(kmh) AS s
+    FROM gps [RANGE 10 SECONDS] PERIOD 5 SECONDS QUALITY CONVEX;
+    CREATE QUERY by_key AS SELECT sum(s.cost) AS n FROM gps [RANGE 10 SECONDS] AS g, stops [RANGE 20 SECONDS] AS s
+    WHERE g.truck = s.truck PERIOD 5 SECONDS QUALITY CONVEX;
+    CREATE QUERY apart AS SELECT sum(s.cost) AS n FROM gps [RANGE 10 SECONDS] AS g, stops [RANGE 20 SECONDS] AS s
+    WHERE g.truck = s.truck PERIOD 5 SECONDS QUALITY (1 => (g 100%, s 100%), 0.5 => (g 50%, s 20%));
+    CREATE QUERY selected AS SELECT truck, kmh FROM gps [RANGE 10 SECONDS] PERIOD 5 SECONDS QUALITY CONVEX;
+    CREATE QUERY top AS SELECT TOP 3 truck, kmh FROM seen [RANGE 10 SECONDS] ORDER BY kmh DESC PERIOD 5 SECONDS
+    QUALITY CONVEX;
+    CREATE QUERY cut AS SELECT TOP 3 truck, kmh FROM seen [RANGE 10 SECONDS] ORDER BY kmh DESC PERIOD 5 SECONDS
+    DEADLINE 2 SECONDS QUALITY CONVEX;
+    EXPLAIN exact; EXPLAIN panes; EXPLAIN never; EXPLAIN by_key; EXPLAIN apart; EXPLAIN selected; EXPLAIN top;
+    EXPLAIN cut;
+"""
+NEVER = "QUALITY has no effect: count(DISTINCT ...) and stddev_samp(...) cannot be told from a part of the rows"
+RANKED = "QUALITY has no effect: a ranking needs all rows of its window"
+
+
+def sampling(text: str) -> list[str]:
+    """What EXPLAIN says of samples."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line.startswith(("sample ", "note "))]
+
+
+def test_how_a_query_is_sampled_or_why_it_never_is() -> None:
+    look = look_at(SAMPLED, BASE, {}, types=False)
+    assert [sampling(text) for text in look.explanations()] == [
+        [],
+        ["sample rows of gps, where it is shed at ingest"],
+        [f"note   {NEVER}"],
+        ["sample keys g.truck = s.truck, other ones at each instant"],
+        [
+            "sample rows of g, apart from the others",
+            "sample rows of s, apart from the others; certain: the largest cost",
+        ],
+        ["note   samples as Spark's plan of it allows, which punctual check asks for"],
+        [f"note   {RANKED}"],
+        ["note   its rows are never sampled"],
+    ]
+    from_rows = look_at(SAMPLED, BASE, {"window_merge": "rows"}, types=False).explanations()
+    assert [sampling(text) for text in from_rows[:3]] == [
+        [],
+        ["sample rows of gps; certain: the largest kmh"],
+        [f"note   {NEVER}"],
+    ]
+
+
+def test_check_says_where_quality_has_no_effect() -> None:
+    """In the words that it has for row queries."""
+    said = look_at(SAMPLED, BASE, {}, types=False).answered_from()
+    assert (said["exact"], said["panes"], said["cut"]) == ("from panes",) * 3
+    assert said["never"] == f"from panes; {NEVER}"
+    assert said["top"] == f"from panes; {RANKED}"
+    assert said["by_key"] == "from rows, by the kernels of panes; samples by g.truck = s.truck"
+
+
+def test_check_prints_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    program = tmp_path / "program.sql"
+    program.write_text(SAMPLED)
+    look = look_at(SAMPLED, BASE, {}, types=False)
+    monkeypatch.setattr("punctual.cli.look.look_at", lambda *_arguments, **_named: look)
+    assert main(["check", str(program)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f'  query "never" is answered from panes; {NEVER}' in lines
+    assert not any('"panes"' in line or '"exact"' in line for line in lines)

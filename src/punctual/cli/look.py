@@ -9,6 +9,7 @@ import orjson
 
 from punctual.cli.program_file import given_options, read_program
 from punctual.engine.status import read_costs
+from punctual.explain.answered_from import PANES
 from punctual.explain.look import look_at
 
 
@@ -20,9 +21,9 @@ def check(arguments: argparse.Namespace) -> int:
     print(
         f"{arguments.program}: {queries} queries over {streams} streams, {len(found.plan.units)} shared units: all well"
     )
-    said = found.answered_from()
-    for reader in found.plan.row_readers:
-        print(f'  query "{reader.query.name}" is answered {said[reader.query.name]}')
+    for name, said in found.answered_from().items():
+        if said != PANES:
+            print(f'  query "{name}" is answered {said}')
     return 0
 
 

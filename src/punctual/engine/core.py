@@ -291,10 +291,22 @@ class Core:
         shares: Mapping[str, int],
     ) -> None:
         shed = {name: one.shed for name, one in reduced.facts.items() if name in shares}
-        record = replace(self._record(after, slices), lag_us=lag_us, shares=shares, shed_rows=shed)
+        record = replace(
+            self._record(after, slices), lag_us=lag_us, shares=shares, shed_rows=shed,
+            shed_through=self._shed_through(reduced),
+        )  # fmt: skip
         manifest = self.store.commit(batch, record, reduced.sections, reduced.letters)
         self._unapplied[batch] = (manifest, after)
         self.progress = after
+
+    def _shed_through(self, reduced: Reduced) -> dict[str, Micros]:
+        """Rows of earlier batches are no later than a row of this one by more than the stream allows."""
+        streams = self.programs.running.catalog.streams
+        return {
+            name: one.least + streams[name].watermark_us
+            for name, one in reduced.facts.items()
+            if one.least is not None and self.progress[name].shed
+        }
 
     def _record(self, progress: Mapping[str, Progress], slices: Mapping[str, Slice]) -> BatchRecord:
         return BatchRecord(progress, dict(self.programs.tables.hashes), self._clock.now(), slices)
@@ -340,7 +352,7 @@ class Core:
         bounds = RowBounds(options.max_answer_rows, options.max_join_rows)
 
         def answered() -> AnsweredPass:
-            found = self._answering.answer(jobs, self.held.holders, running.timing, bounds)
+            found = self._answering.answer(self.held.with_sheds(jobs), self.held.holders, running.timing, bounds)
             return replace(found, executions=self._executions())
 
         return answered
@@ -386,7 +398,9 @@ class Core:
         """One base in place of all batches through this one; what the holders have to load again, if anything."""
         progress = self.held.progress
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
-        self.store.rebase(batch, replace(self._record(progress, taken), added=dict(self.added)), sections)
+        sheds = self.held.sheds.known
+        record = replace(self._record(progress, taken), added=dict(self.added), sheds=sheds)
+        self.store.rebase(batch, record, sections)
         self.costs.save()
         return self.held.replaced(self.programs.running, self.programs.state.units)
 

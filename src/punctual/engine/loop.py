@@ -26,8 +26,9 @@ from punctual.engine.crew import Crew, Done
 from punctual.engine.held.held_batches import Applied
 from punctual.engine.program.programs import Change
 from punctual.engine.program.running_program import RunningProgram
-from punctual.engine.shedding import Shedding
+from punctual.engine.shedding import Shedding, ShedRecord
 from punctual.errors import PunctualError, RunError
+from punctual.estimate.spent import RowsSpent
 from punctual.kernel.sample.marks import SHARES
 from punctual.schedule.events import (
     Answer,
@@ -278,8 +279,9 @@ class Loop:
                 self._do(self._crew.holder, self.core.apply(batch), self._applied)
             case Journal(decisions):
                 self.core.journal.decide_levels(decisions)
-            case Say(text):
-                self.core.report(text)
+            case Say(notice):
+                self.core.report(notice.text)
+                self.core.ledger.shed(ShedRecord(None, notice.level, None, notice.why))
             case Answer():
                 self._answer(command)
             case StopQuery(query, fact, hint):
@@ -346,21 +348,21 @@ class Loop:
     def _answer(self, command: Answer) -> None:
         groups, began = command.current_pass.groups, self._clock.monotonic()
         newest = max(group.batch for group in groups)
-        shed = self._shedding.of_pass(groups, self.state)
-        if shed is not None:
-            self.core.ledger.shed(shed)
 
         def answered(found: AnsweredPass) -> None:
+            delivering = self._clock.monotonic()
             count, unwritten = self.core.deliver(found, command.closed_before, newest)
             self._answers += count
             self.core.delivery.checkpoint()
+            delivered_us = self._clock.monotonic() - delivering
             self.core.ledger.keep_up()
             failed = found.failed + unwritten
             took = self._clock.monotonic() - began
             if failed:
                 self._stop(failed)
             gone = frozenset(name for name, _why in failed)
-            rows = found.rows_us, found.rows_spent, found.executions
+            rows_spent = found.rows_spent + RowsSpent(finish_us=found.from_rows * delivered_us)
+            rows = found.rows_us, rows_spent, found.executions
             self._send(PassAnswered(self._now(), took, gone, found.costs, *rows))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)

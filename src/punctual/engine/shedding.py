@@ -1,18 +1,17 @@
-"""Where shedding begins, changes at ingest and ends, and why: for the ledger."""
+"""Records of shedding for the ledger, and when that of streams begins, changes and ends at ingest.
+
+When queries give way is decided with the passes (``schedule/qos/notices.py``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from punctual.schedule.firings import FiringGroup
-from punctual.schedule.state import State
+from punctual.schedule.qos.notices import FITS_AGAIN
 
 READING = "reading a batch takes longer than it may"
 BACKLOG = "batches wait to be answered, and nothing else gives way"
-FITS_AGAIN = "everything fits again"
-DUE = "what is due does not fit before its deadlines"
-MISSED = "answers were late"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +28,10 @@ class ShedRecord:
 
 
 class Shedding:
-    """What gave way last. Belongs to the loop."""
+    """What was shed of streams last. Belongs to the loop."""
 
     def __init__(self) -> None:
-        self._queries = False
         self._streams: dict[str, float] = {}
-
-    def of_pass(self, groups: Sequence[FiringGroup], state: State) -> ShedRecord | None:
-        """Whether queries begin to give way with a pass, or end; a share that somebody asked for is no news.
-
-        A pass without queries that could give way says nothing.
-        """
-        able = [group for group in groups if group.cohort.one.curve is not None and group.cohort.one.sheds]
-        if not able or state.rules.keep is not None:
-            return None
-        less = any(group.setting is not None and group.setting < 1.0 for group in able)
-        if less == self._queries:
-            return None
-        self._queries = less
-        if not less:
-            return ShedRecord(None, state.level, None, FITS_AGAIN)
-        return ShedRecord(None, state.level, None, MISSED if state.rules.qos == "feedback" else DUE)
 
     def of_batch(self, shares: Mapping[str, float], *, stuck: bool) -> list[ShedRecord]:
         """Streams of which a batch was read in another part than of the one before; those that are not there: whole.

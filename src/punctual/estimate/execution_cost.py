@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 
 class ExecutionCost(NamedTuple):
-    """Microseconds of core time: whatever is read, and for all of the input; a share of the input needs that share."""
+    """Microseconds of core time: whatever is read, and for all of the input; a share of the input needs that share.
+
+    ``rows`` are those of the answer to all of the input.
+    """
 
     fixed_us: float = 0.0
     work_us: float = 0.0
+    rows: float = 0.0
 
     def at(self, share: float) -> float:
         """Core time for this share of the input.

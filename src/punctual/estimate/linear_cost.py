@@ -33,7 +33,7 @@ DRIFT = NOISE * ALPHA / (1 - ALPHA) ** 0.5
 DOUBT = 2.0
 """How wrong a first guess may be, as a part of it."""
 FAR_OFF = 3.0
-"""An error of more than so many times what is usual is taken for this much."""
+"""Something that is dearer by more than so many times what is usual is taken for this much."""
 RATIOS = 32
 """So many last ratios of used to expected time are remembered."""
 HIGH = 0.9
@@ -113,9 +113,8 @@ class LinearCost:
         total = doubt + usual
         if total <= 0.0:
             return self
-        limit = FAR_OFF * total**0.5
         gain = toward / total
-        found = np.maximum(coefficients + gain * min(max(error, -limit), limit), 0.0)
+        found = np.maximum(coefficients + gain * min(error, FAR_OFF * total**0.5), 0.0)
         spread = spread - np.outer(gain, toward)
         ratios = self.ratios if expected <= 0.0 else (*self.ratios, used_us / expected)[-RATIOS:]
         return LinearCost(

@@ -44,8 +44,8 @@ FACTOR_ALPHA = ALPHA / 2
 """How much of a job's error is put to the factors of its queries; the shared coefficients take theirs first."""
 FARTHEST = 8.0
 """A factor is within this and one by it."""
-RECENT = 8
-"""So many last ratios say what is usual now."""
+RECENT = 3
+"""So many last ratios say what is usual now: one that is far off says nothing, and a change is soon followed."""
 
 
 def meaning_of(statement: object) -> str:
@@ -200,18 +200,15 @@ class RowCosts:
         """
         if not self.operators.seen:
             return None
-        found = []
-        for firing in firings:
-            known = self.of(firing)
-            whole, nothing = (
-                known.factor * plan_cost(self.operators, known.operators, known.rows(windows))
-                for windows in (firing.windows, (0.0,) * len(firing.windows))
-            )
-            nothing += known.factor * self.operators.each("scan") * firing.scan
-            whole += known.factor * self.operators.each("scan") * firing.scan
-            plan = self.operators.each("plan") if known.planned and known.ratios else 0.0
-            found.append(ExecutionCost(known.usual * (nothing + plan), known.usual * max(0.0, whole - nothing)))
-        return found
+        return [self._execution(self.of(firing), firing) for firing in firings]
+
+    def _execution(self, known: QueryCost, firing: RowFiring) -> ExecutionCost:
+        cost, rows = self.operators, known.rows(firing.windows)
+        scan = cost.each("scan") * firing.scan
+        none = known.rows((0.0,) * len(firing.windows))
+        whole, nothing = (known.factor * (scan + plan_cost(cost, known.operators, some)) for some in (rows, none))
+        plan = cost.each("plan") if known.planned and known.ratios else 0.0
+        return ExecutionCost(known.usual * (nothing + plan), known.usual * max(0.0, whole - nothing), rows[0])
 
     def remaining(self, firing: RowFiring) -> RemainingCost | None:
         """Equation (2) for a query whose scans have read their windows and handed nothing on yet; None: who knows.

@@ -31,16 +31,23 @@ class RowsSpent:
     """What answers from rows used, without what their jobs cost whatever is in them, and what would be expected of
     them by all that is known now.
 
-    ``usual`` is False where plans were made that will be run again: that says nothing about the times after it.
+    ``usual`` is False where plans were made that will be run again: that says nothing about the times after it. Then it
+    took ``finish_us`` to write so many rows of answers, on one core.
     """
 
     used_us: float = 0.0
     expected_us: float = 0.0
     usual: bool = True
+    answer_rows: float = 0.0
+    finish_us: float = 0.0
 
     def __add__(self, other: RowsSpent) -> RowsSpent:
         return RowsSpent(
-            self.used_us + other.used_us, self.expected_us + other.expected_us, self.usual and other.usual
+            self.used_us + other.used_us,
+            self.expected_us + other.expected_us,
+            self.usual and other.usual,
+            self.answer_rows + other.answer_rows,
+            self.finish_us + other.finish_us,
         )
 
 

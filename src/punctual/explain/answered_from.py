@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from punctual.explain.sampling import no_effect, sampled_by
 from punctual.plan.row_query import RowStatement
-from punctual.plan.shared import RowReader, SharedPlan
+from punctual.plan.shared import Reader, RowReader, SharedPlan
+
+PANES = "from panes"
+"""Where nothing else is to be said of it."""
 
 
 def answered_from(plan: SharedPlan, stands: Mapping[str, bool] | None = None) -> dict[str, str]:
@@ -13,33 +17,19 @@ def answered_from(plan: SharedPlan, stands: Mapping[str, bool] | None = None) ->
 
     ``stands`` says of row queries whether their plans may be run again, as far as Spark was asked.
     """
-    found = {reader.query.name: "from panes" for reader in plan.readers}
+    found = {reader.query.name: _from_panes(reader) for reader in plan.readers}
     found |= {reader.query.name: _from_rows(reader, stands or {}) for reader in plan.row_readers}
     return {query.name: found[query.name] for query in plan.queries}
+
+
+def _from_panes(reader: Reader) -> str:
+    said = no_effect(reader)
+    return PANES if said is None else f"{PANES}; {said}"
 
 
 def _from_rows(reader: RowReader, stands: Mapping[str, bool]) -> str:
     sampling = sampled_by(reader)
     return _planned(reader, stands) + ("" if sampling is None else f"; {sampling}")
-
-
-def sampled_by(reader: RowReader) -> str | None:
-    """How its windows are sampled where that is asked for, in a few words; None where nothing is to be said."""
-    statement = reader.statement
-    if isinstance(statement, RowStatement):
-        if statement.sampling is None:
-            return None
-        if statement.sampling.why_not is not None:
-            return f"QUALITY has no effect: {statement.sampling.why_not}"
-        by, names = statement.sampling.by, statement.names
-    else:
-        by, names = statement.by, statement.names
-        if not names:
-            return None
-    if not by:
-        return "samples of rows" if len(names) == 1 else "samples of rows, of each window by itself"
-    keys = (" = ".join(f"{name}.{column}" for name, column in zip(names, equal)) for equal in zip(*by))
-    return f"samples by {', '.join(keys)}"
 
 
 def _planned(reader: RowReader, stands: Mapping[str, bool]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from punctual.clock import span_text
-from punctual.explain.answered_from import sampled_by
 from punctual.explain.columns import count, line
+from punctual.explain.sampling import sample_lines
 from punctual.kinds.describe import described_comparison
 from punctual.kinds.registry import kind_of
 from punctual.own_names import IDENTITY
@@ -54,8 +54,7 @@ def row_query_block(label: str, sources: Mapping[str, str], reader: RowReader, c
         lines += _aggregates(statement)
     elif statement.names_instant:
         lines.append("      plan   anew for each instant: it names now()")
-    sampling = sampled_by(reader)
-    lines += [] if sampling is None else [f"      note   {sampling}"]
+    lines += [f"      {text}" for text in sample_lines(reader)]
     return "\n".join([*lines, *costs])
 
 

@@ -16,6 +16,7 @@ from punctual.explain.answered_from import answered_from
 from punctual.explain.columns import count, line
 from punctual.explain.costs import row_query_costs
 from punctual.explain.rows import retain_block, row_query_block, row_query_json
+from punctual.explain.sampling import sample_lines
 from punctual.explain.schedule import Schedule
 from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
@@ -256,7 +257,7 @@ def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {count(panes, 'pane', 'panes')}"
     lines = [line(f"{label}  WindowMerge {source}  → {query.name}", about)]
     lines += [f"      where  {described_comparison(c)}" for conjunction in reader.where for c in conjunction]
-    lines += [f"      {text}" for text in kind_of(query).describe(reader, unit)]
+    lines += [f"      {text}" for text in (*kind_of(query).describe(reader, unit), *sample_lines(reader, unit))]
     return "\n".join(lines)
 
 

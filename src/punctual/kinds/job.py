@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from punctual.clock import Micros
 from punctual.kinds.drawn_sample import DrawnSample
+from punctual.kinds.shed_span import ShedSpan
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import AnswerBlock
@@ -34,6 +35,8 @@ class Job:
     """Of each instant the share of the input that it was answered from; None where that is what was decided."""
     last: AnswerBlock | None = None
     """The query's last answer, where the next ones depend on it and there is one."""
+    sheds: tuple[ShedSpan, ...] = ()
+    """Where rows of its stream may be that were shed while they were read."""
 
     @property
     def shares(self) -> NDArray[np.float64] | None:

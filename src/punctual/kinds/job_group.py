@@ -20,6 +20,7 @@ from punctual.kernel.panes.panes import Answered
 from punctual.kinds.asked import AskedTogether
 from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.job import Job
+from punctual.kinds.shed_span import ShedSpan
 from punctual.ports.answers import AnswerBlock
 from punctual.schedule.due import DueInstants
 
@@ -51,6 +52,8 @@ class JobGroup:
     """The share of its input that each instant of the only query used, where less than all was to be, or could be."""
     last: AnswerBlock | None = None
     """The last answer of the only query, where the next ones depend on it and there is one."""
+    sheds: tuple[ShedSpan, ...] = ()
+    """Where rows may be that were shed before they came into cells."""
 
     def __len__(self) -> int:
         return len(self.asked)
@@ -60,11 +63,16 @@ class JobGroup:
         """How many answers it has."""
         return len(self) * int(self.due.instants.size)
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """What its queries read: those that are answered as one read the same."""
+        return self.asked.asked[0].reader.query.streams
+
     def job(self) -> Job:
         """The job of the first query."""
         one = self.asked.asked[0]
         after = int(self.asked.after[0])
-        return Job(one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last)
+        return Job(one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last, self.sheds)
 
     def readers(self, place: int) -> kernel.Readers:
         """What is asked of the cells by the group that has this place in its pass."""

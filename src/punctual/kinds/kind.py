@@ -56,7 +56,19 @@ class FromText(ABC):
         """The body and outputs of a SELECT, or None with everything wrong in ``problems``."""
 
 
-class Kind(FromText, Generic[B]):
+class UnderLoad:
+    """What gives way in queries of a kind."""
+
+    def knob(self, query: Query) -> Knob | None:
+        """What gives way under overload; None: nothing."""
+        return None
+
+    def never_sampled(self, query: Query) -> str | None:
+        """Why QUALITY has no effect on a query that has it; None where it may have one."""
+        return None
+
+
+class Kind(FromText, UnderLoad, Generic[B]):
     """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
 
     body: type[B]
@@ -71,10 +83,6 @@ class Kind(FromText, Generic[B]):
     @abstractmethod
     def needs(self, query: Query) -> Needs | RowNeeds:
         """What it reads of cells or rows, and what its work is made of."""
-
-    def knob(self, query: Query) -> Knob | None:
-        """What gives way under overload; None: nothing."""
-        return None
 
     def in_order(self, query: Query) -> bool:
         """Whether an answer depends on the one before it, which is then in ``Job.last``."""

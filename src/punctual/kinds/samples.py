@@ -14,15 +14,18 @@ from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.job import Job
 
 
-def sample_texts(job: Job, kept: NDArray[np.float64], estimated: Sequence[str] = ()) -> pa.Array:
+def sample_texts(
+    job: Job, kept: NDArray[np.float64], shares: Sequence[Sequence[float]] | None = None, estimated: Sequence[str] = ()
+) -> pa.Array:
     """For each answer of a job the samples of its inputs, as JSON.
 
-    ``kept`` are the shares of rows that were read at all, where the job drew no samples of its own; ``estimated`` are
-    the clauses that chose rows by estimates.
+    ``kept`` are the shares of rows that were read at all, where the job drew no samples of its own, ``shares`` the
+    different ones that they are the mean of; ``estimated`` are the clauses that chose rows by estimates.
     """
     texts = []
     for number, share in enumerate(kept.tolist()):
-        drawn = _shed(job, share) if job.samples is None else job.samples[number]
+        several = () if shares is None else shares[number]
+        drawn = _shed(job, share, several) if job.samples is None else job.samples[number]
         inputs = {one.input: one.said() for one in drawn}
         if estimated:
             inputs = {name: {**said, "estimated": list(estimated)} for name, said in inputs.items()}
@@ -30,13 +33,13 @@ def sample_texts(job: Job, kept: NDArray[np.float64], estimated: Sequence[str] =
     return pa.array(texts, pa.string())
 
 
-def _shed(job: Job, share: float) -> list[DrawnSample]:
+def _shed(job: Job, share: float, shares: Sequence[float]) -> list[DrawnSample]:
     """What was left of streams that are shed while they are read."""
-    inputs = {one.stream: one for one in job.query.inputs}
-    return [
-        DrawnSample(name, share, name.lower(), one.told_apart_by, of=_PLACED.get(one.told_apart_by))
-        for name, one in inputs.items()
-    ]
+    found = []
+    for name, one in {one.stream: one for one in job.query.inputs}.items():
+        by = one.told_apart_by
+        found.append(DrawnSample(name, share, name.lower(), by, of=_PLACED.get(by), shares=tuple(shares)))
+    return found
 
 
 _PLACED: Mapping[tuple[str, ...], Literal["lines", "positions"]] = {("line",): "lines", ("path", "row"): "positions"}

@@ -16,6 +16,7 @@ from punctual.schedule.qos.candidates import candidates
 from punctual.schedule.qos.capacity import Capacity
 from punctual.schedule.qos.fairness import fairness
 from punctual.schedule.qos.foreseen import Outlook
+from punctual.schedule.qos.notices import DUE, MISSED, Notice
 from punctual.schedule.qos.open_groups import OpenGroup, giving_way, open_groups
 from punctual.schedule.qos.prices import Prices
 from punctual.schedule.qos.sampling import sampled
@@ -44,20 +45,21 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     able = candidates(groups, verdict, prices, at.wall)
     rows = any(one.rows_us > 0.0 for one in able)
     latency = prices.latency_us(rows=rows)
-    speeds = Speeds(latency, prices.panes.slope_us, prices.rows.pace, LEEWAY if rows else 0.0)
+    speeds = Speeds(latency, prices.panes.slope_us, LEEWAY if rows else 0.0)
     until = _latest_begin(future, verdict, latency, state.rules.cores)
     found, parts = urgent_pass(able, at.wall, speeds, late_pending=state.rules.late_pending, until=until)
-    found = with_budgets(found, parts, at.wall, latency, prices.rows.pace)
+    found = with_budgets(found, parts, at.wall, latency)
     return replace(state, level=verdict.level, fairness=fairness(found.groups)), found, decided(found, parts)
 
 
-def noticed(state: State, at: Moment, *, gave_way: bool) -> tuple[State, str | None]:
+def noticed(state: State, at: Moment, *, gave_way: bool) -> tuple[State, Notice | None]:
     """The state after it was looked whether answers give way, and what is to be said of it, if anything."""
-    why = (
+    load = (
         f"{state.firings.most:,} answers are open, and reading takes {state.read_meanwhile:.2g} of "
         f"{state.rules.cores:g} cores"
     )
-    giving_way, said = state.giving_way.after(at.steady, state.level, why, gave_way=gave_way)
+    why = MISSED if state.rules.qos == "feedback" else DUE
+    giving_way, said = state.giving_way.after(at.steady, state.level, load, why, gave_way=gave_way)
     return replace(state, giving_way=giving_way), said
 
 

@@ -17,6 +17,7 @@ from punctual.schedule.firings import OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
+from punctual.schedule.qos.notices import Notice
 
 
 class Moment(NamedTuple):
@@ -217,9 +218,9 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Tell a person."""
+    """Tell a person that giving way begins or ends, and put it into the ledger."""
 
-    text: str
+    notice: Notice
 
 
 @dataclass(frozen=True, slots=True, eq=False)

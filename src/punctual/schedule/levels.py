@@ -52,7 +52,7 @@ def decided(planned: Pass, candidates: Sequence[Candidate]) -> tuple[Decision, .
     return tuple(found)
 
 
-def with_budgets(planned: Pass, candidates: Sequence[Candidate], now: Micros, latency_us: float, pace: float) -> Pass:
+def with_budgets(planned: Pass, candidates: Sequence[Candidate], now: Micros, latency_us: float) -> Pass:
     """The pass with the time that each group answered from rows has: what is left is shared by what each needs.
 
     Never less than nothing: who is late already has to use no more than it must.
@@ -62,7 +62,7 @@ def with_budgets(planned: Pass, candidates: Sequence[Candidate], now: Micros, la
         key=lambda number: int(candidates[number].deadlines.min()),
     )
     chosen = [candidates[number] for number in order]
-    demands = [pace * one.rows_us * one.deadlines.size for one in chosen]
+    demands = [one.rows_us * one.deadlines.size for one in chosen]
     begin = now + int(latency_us)
     ends = pseudo_deadlines(demands, [int(one.deadlines.min()) for one in chosen], begin, 1.0)
     budgets = {number: max(0, end - now) for number, end in zip(order, ends)}

@@ -23,8 +23,8 @@ from punctual.schedule.firings import FiringGroup, Firings
 class Pass:
     """Firings that are answered together, by cohort in the order of their batches, and how much work they are.
 
-    ``work`` is what is answered from panes, ``rows_us`` the core time that is expected of what is answered from rows,
-    spread over all cores.
+    ``work`` is what is answered from panes, ``rows_us`` how long what is answered from rows is expected to keep all
+    cores.
     """
 
     groups: tuple[FiringGroup, ...]
@@ -53,14 +53,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """How long a pass takes: its fixed part, a unit of work, and a microsecond of expected core time.
+    """How long a pass takes: its fixed part, and a unit of work from panes.
 
     ``leeway`` is the part of the head's time that those who could wait leave to errors of this.
     """
 
     fixed_us: float
     slope_us: float
-    rows: float = 1.0
     leeway: float = 0.0
 
 
@@ -120,7 +119,7 @@ class _Executions:
 
     def choose(self, now: Micros, speeds: Speeds, late_pending: bool, until: Micros | None) -> NDArray[np.intp]:
         """The executions of the next pass."""
-        pending = replace(self._columns, work_us=speeds.slope_us * self._work + speeds.rows * self._rows_us)
+        pending = replace(self._columns, work_us=speeds.slope_us * self._work + self._rows_us)
         found = next_pass(pending, now, speeds.fixed_us, late_pending=late_pending, until=until, leeway=speeds.leeway)
         chosen = np.array(found, np.intp)
         return self._with_earlier(chosen)

@@ -192,6 +192,7 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     # What reading took of the cores meanwhile is counted as reading.
     took_us = max(0.1, 1 - state.read_meanwhile / cores) * event.rows_us
     rows_took = state.rows_took.after(event.rows_spent, took_us, cores)
+    others_us = event.took_us - event.rows_us - rows_took.row_us * event.rows_spent.answer_rows
     missed = sum(
         len(group.cohort) * int(np.count_nonzero(group.released + group.cohort.one.allowed_us < event.at.wall))
         for group in passed.groups
@@ -199,7 +200,7 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     )
     return replace(
         state,
-        cost=state.cost.after(passed.work, max(0.0, event.took_us - event.rows_us)),
+        cost=state.cost.after(passed.work, max(0.0, others_us)),
         rows_took=rows_took,
         feedback=state.feedback.after(event.at.steady, passed.instants, missed),
         executions=state.executions if event.executions is None else event.executions,

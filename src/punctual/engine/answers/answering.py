@@ -43,7 +43,7 @@ class AnsweredPass:
     answers used.
 
     ``rows_us`` is how long what is answered from rows took, ``rows_spent`` the core time of that; ``executions`` is
-    what it will cost the next time.
+    what it will cost the next time. ``from_rows`` is their part of the rows of all answers.
     """
 
     blocks: Answers = field(default_factory=lambda: Answers(()))
@@ -53,6 +53,11 @@ class AnsweredPass:
     rows_us: float = 0.0
     rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
+    from_rows: float = 0.0
+
+
+def _rows(answered: Sequence[AnsweredJobs]) -> int:
+    return sum(one.answered.instant.size for one in answered)
 
 
 class Answering:
@@ -123,12 +128,17 @@ class Answering:
             accounts.finished(watch.lap())
             return replace(alone, failed=(*failed, *alone.failed), spent=accounts.spent())
         accounts.finished(watch.lap())
+        finish_us, from_rows = float(self._clock.monotonic() - began), 0.0
         if row_jobs:
-            self._finish_us += FINISH_ALPHA * (self._clock.monotonic() - began - self._finish_us)
+            self._finish_us += FINISH_ALPHA * (finish_us - self._finish_us)
+            from_rows = _rows(by_rows) / max(1, _rows(answered))
+            rows_spent += RowsSpent(answer_rows=_rows(by_rows), finish_us=from_rows * finish_us)
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
-        return AnsweredPass(blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent)
+        return AnsweredPass(
+            blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, from_rows=from_rows
+        )
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""

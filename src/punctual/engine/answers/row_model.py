@@ -200,7 +200,7 @@ def _with_certain(reader: RowReader, cost: ExecutionCost) -> ExecutionCost:
     """A cost of which the part for rows that are in every sample does not fall with the share."""
     summed = reader.statement.summed if isinstance(reader.statement, AggregatedRows) else ()
     part = max((_certain_part(columns) for columns in summed), default=0.0)
-    return ExecutionCost(cost.fixed_us + part * cost.work_us, (1 - part) * cost.work_us)
+    return cost._replace(fixed_us=cost.fixed_us + part * cost.work_us, work_us=(1 - part) * cost.work_us)
 
 
 def _certain_part(columns: Sequence[str]) -> float:

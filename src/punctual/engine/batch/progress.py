@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
+from punctual.kinds.shed_span import ShedSpan
 from punctual.ports.feeds.slices import Slice
 from punctual.schedule.due import BEGINNING
 from punctual.store.products import Facts
@@ -72,7 +73,9 @@ class BatchRecord:
     ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
     committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered. ``lag_us``
     says how long the oldest rows of each stream waited to be read, where time counts. ``shares`` are those of the plan,
-    and ``shed_rows`` is how many rows of each such stream were not read.
+    and ``shed_rows`` is how many rows of each such stream were not read. Where it has rows of a stream that was shed
+    before, those that were shed are at or before ``shed_through``; ``sheds`` says, for a base, where those of its
+    batches may be.
     """
 
     progress: Mapping[str, Progress]
@@ -83,6 +86,8 @@ class BatchRecord:
     lag_us: Mapping[str, Micros] = field(default_factory=dict)
     shares: Mapping[str, int] = field(default_factory=dict)
     shed_rows: Mapping[str, int] = field(default_factory=dict)
+    shed_through: Mapping[str, Micros] = field(default_factory=dict)
+    sheds: Mapping[str, tuple[ShedSpan, ...]] = field(default_factory=dict)
 
 
 def committed(store: Store) -> dict[str, Progress]:

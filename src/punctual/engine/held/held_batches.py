@@ -6,14 +6,16 @@ never waits, and nobody else touches what is held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from punctual.clock import Clock
-from punctual.engine.batch.progress import Progress
+from punctual.engine.batch.progress import BatchRecord, Progress
 from punctual.engine.held.holders import Holders
+from punctual.engine.held.shed_spans import ShedSpans
 from punctual.engine.program.running_program import RunningProgram
 from punctual.estimate.execution_cost import ExecutionCost
+from punctual.kinds.job_group import JobGroup
 from punctual.plan.shared import Unit
 from punctual.runtime.backend import Backend
 from punctual.schedule.firings import OpenFrom
@@ -49,6 +51,7 @@ class HeldBatches:
         self._holders: Holders | None = None
         self.batch = -1
         self.progress: Mapping[str, Progress] = {}
+        self.sheds = ShedSpans()
 
     @property
     def holders(self) -> Holders:
@@ -99,6 +102,7 @@ class HeldBatches:
         """At the start: a batch that was fully answered."""
         for section in manifest.sections:
             self.holders.add(section, units)
+        self.sheds.add(manifest.read(BatchRecord), self.progress)
         self.batch, self.progress = manifest.batch, progress
         self.holders.seal(progress)
 
@@ -107,6 +111,7 @@ class HeldBatches:
 
         def work() -> Applied:
             memory = self.holders
+            self.sheds.add(manifest.read(BatchRecord), self.progress)
             self.batch, self.progress = manifest.batch, progress
             large = memory.too_large(manifest) if self._placement == "auto" else frozenset[str]()
             if large:  # reads what was committed, and leaves in the store what is large
@@ -125,7 +130,13 @@ class HeldBatches:
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
-        return lambda: self.holders.drop(self.progress, open_from)
+        return lambda: self.sheds.drop(self.holders.drop(self.progress, open_from))
+
+    def with_sheds(self, jobs: Sequence[JobGroup]) -> list[JobGroup]:
+        """The same, those from panes with where rows of their streams may be that were shed."""
+        if not self.sheds.known:
+            return list(jobs)
+        return [job if job.asked.unit is None else replace(job, sheds=self.sheds.of(job.streams)) for job in jobs]
 
     def replaced(self, running: RunningProgram, units: Units) -> Callable[[], None] | None:
         """After a base was made: files that are gone are read no more; None where nothing was read from files."""

@@ -189,15 +189,10 @@ class Holders:
         """Late rows by stream, as they are now."""
         return {name: self._late[name].counts if name in self._late else LateCounts.none() for name in self.streams}
 
-    def drop(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> None:
-        """Forget panes that no window to come and no open firing can read."""
-        opened: dict[int, Micros] = {}
-        for queries, start in open_from:
-            for place in {self._unit_of[query] for query in queries if query in self._unit_of}:
-                opened[place] = min(opened.get(place, start), start)
-        horizons = self._horizons(progress)
-        for index, horizon in enumerate(horizons):
-            before = min(horizon, opened.get(index, horizon))
+    def drop(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> dict[str, Micros]:
+        """Forget panes that no window to come and no open firing can read; by stream, from when on they can."""
+        horizons, befores = self._horizons(progress), self._befores(progress, open_from)
+        for index, before in enumerate(befores):
             if index in self._remote:
                 self._remote[index].before = before
             else:
@@ -206,6 +201,16 @@ class Holders:
         for stream, late in self._late.items():
             ends = [horizons[index] for index in self._units_of[stream]]
             late.drop(min([*ends, *self._late_horizons(stream, progress)]))
+        read = {stream: [befores[index] for index in units] for stream, units in self._units_of.items()}
+        return {stream: min(ends) for stream, ends in read.items() if ends}
+
+    def _befores(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> list[Micros]:
+        """By unit, cells at or before this can be forgotten."""
+        opened: dict[int, Micros] = {}
+        for queries, start in open_from:
+            for place in {self._unit_of[query] for query in queries if query in self._unit_of}:
+                opened[place] = min(opened.get(place, start), start)
+        return [min(end, opened.get(index, end)) for index, end in enumerate(self._horizons(progress))]
 
     def _row_horizons(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> dict[str, Micros]:
         """By stream, rows after this may still be read: by windows to come, or by firings that are open."""

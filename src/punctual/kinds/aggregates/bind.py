@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.errors import BindError
-from punctual.kinds.aggregates.moments import can_be_estimated
+from punctual.kinds.aggregates.moments import not_estimated
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Order, Output
 from punctual.sql.bind_from import BoundFrom
@@ -46,7 +46,7 @@ def bind_aggregates(select: SelectSyntax, bound: BoundFrom, problems: Problems) 
     if problems:
         return None
     body = Aggregates(rows, tuple(binder.aggregates), having)
-    if rows.windows and not can_be_estimated(body):
+    if rows.windows and not_estimated(body):
         problems.needs_rows("a join of two streams", bound.joined)
         return None
     return BoundBody(body, outputs, order, select.limit)

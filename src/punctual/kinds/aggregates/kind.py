@@ -11,13 +11,14 @@ from punctual.errors import PunctualError
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.aggregates import answers, needs, type_rules
 from punctual.kinds.aggregates.bind import aggregates, bind_aggregates
-from punctual.kinds.aggregates.moments import can_be_estimated, moment_types
+from punctual.kinds.aggregates.moments import moment_types, not_estimated
 from punctual.kinds.aggregates.weighted import weighted
 from punctual.kinds.clause import Clause
 from punctual.kinds.describe import described_use
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
+from punctual.kinds.shed_span import ShedWindows
 from punctual.plan.aggregates import Aggregates
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs, Reader, RowNeeds, Unit
@@ -49,7 +50,11 @@ class AggregatesKind(Kind[Aggregates]):
 
     def _is_sampled(self, query: Query) -> bool:
         """Whether its rows may be samples: then cells have a mark, and answers are estimates."""
-        return query.quality is not None and can_be_estimated(self.body_of(query))
+        return query.quality is not None and not not_estimated(self.body_of(query))
+
+    def never_sampled(self, query: Query) -> str | None:
+        calls = not_estimated(self.body_of(query))
+        return f"{' and '.join(calls)} cannot be told from a part of the rows" if calls else None
 
     def type_request(self, query: Query) -> TypeRequest:
         body = self.body_of(query)
@@ -76,9 +81,11 @@ class AggregatesKind(Kind[Aggregates]):
         body = self.body_of(job.query)
         apart = len(drawn_apart(job.query, body.rows))
         by_key = bool(body.rows.windows) and not apart
+        shed = ShedWindows.of(job.sheds, job.due.instants, job.query.range_us) if job.sheds else None
         return weighted(
             body, answered, job.due.instants.size, 1 + apart,
             clustered=by_key, share=job.setting, whole_groups=by_key and body.rows.has_whole_keys,
+            shed=shed,
         )  # fmt: skip
 
     def question(self, job: Job, answered: Answered) -> tuple[Question, list[Clause]] | None:

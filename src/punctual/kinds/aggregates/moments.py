@@ -30,11 +30,15 @@ class MomentPlaces:
     cubes: int
 
 
-def can_be_estimated(body: Aggregates) -> bool:
-    """Whether something can be said of every call when some of its rows are not there."""
-    return all(
-        call.function in COUNTED | SUMMED | ENDS and (not call.distinct or call.function in ENDS) for call in body.calls
-    )
+def not_estimated(body: Aggregates) -> tuple[str, ...]:
+    """The calls of which nothing can be said when some of their rows are not there, as one writes them."""
+    calls = [call for call in body.calls if call.function not in COUNTED | SUMMED | ENDS or _of_different(call)]
+    return tuple(dict.fromkeys(f"{call.function}({'DISTINCT ' if _of_different(call) else ''}...)" for call in calls))
+
+
+def _of_different(call: Aggregate) -> bool:
+    """Whether DISTINCT counts: least and greatest values are the same without it."""
+    return call.distinct and call.function not in ENDS
 
 
 def moment_uses(body: Aggregates) -> list[NeededUse]:

@@ -52,6 +52,8 @@ def sampled_result(
     count = job.due.instants.size
     sampled = np.zeros(count, np.bool_)
     np.logical_or.at(sampled, answered.instant, answered.sampled)
+    for lost in () if answered.shed is None else answered.shed.rows.values():
+        sampled |= lost > 0
     if job.shares is not None:
         sampled = job.shares < 1.0
     if not sampled.any():
@@ -67,13 +69,14 @@ def sampled_result(
     quality = job.query.quality
     assert quality is not None, "only queries with QUALITY are sampled"
     curve = curve_of(quality)
+    drawn = sample_texts(job, kept, _shares(job, answered, count), _acts_on_estimates(job, body, answered))
     return Result(
         listed,
         error,
         basis=pc.if_else(pa.array(sampled), "sample", "exact"),
         quality=np.array([curve.quality(share) for share in kept.tolist()]),
         kept=kept,
-        fields={"sample": _nothing_where(~sampled, sample_texts(job, kept, _acts_on_estimates(job, body, answered)))},
+        fields={"sample": _nothing_where(~sampled, drawn)},
     )
 
 
@@ -81,10 +84,35 @@ def _kept(job: Job, answered: Weighted, sampled: NDArray[np.bool_], count: int) 
     """The share of input that each answer rests on."""
     if job.shares is not None:
         return job.shares
-    seen, meant = (np.bincount(answered.instant, part, count) for part in (answered.rows_seen, answered.rows_meant))
+    seen, meant = np.zeros(count), np.zeros(count)
+    for share, rows in _rows_meant(answered, count).items():
+        seen += share * rows
+        meant += rows
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(meant > 0, seen / meant, 1.0)
-    return np.where(sampled, np.round(share, 12), 1.0)
+        mean = np.where(meant > 0, seen / meant, 1.0)
+    return np.where(sampled, np.round(mean, 12), 1.0)
+
+
+def _rows_meant(answered: Weighted, count: int) -> dict[float, F64]:
+    """By share, how many rows each window has that were drawn with it, as far as is known.
+
+    Rows that were found tell it; where there are none of a share, the batches do that may have had rows in the window.
+    """
+    shed = {} if answered.shed is None else answered.shed.rows
+    nothing = np.zeros(count)
+    found = {}
+    for share in sorted(answered.rows_seen.keys() | shed.keys()):
+        seen = answered.rows_seen.get(share, nothing)
+        found[share] = np.where(seen > 0, seen / share, shed.get(share, nothing))
+    return found
+
+
+def _shares(job: Job, answered: Weighted, count: int) -> list[list[float]] | None:
+    """The different shares at which rows of each window were drawn; None where samples of inputs say it."""
+    if job.shares is not None:
+        return None
+    meant = _rows_meant(answered, count)
+    return [[share for share, rows in meant.items() if rows[number] > 0] for number in range(count)]
 
 
 def _acts_on_estimates(job: Job, body: Aggregates, answered: Weighted) -> list[str]:
@@ -162,7 +190,7 @@ def _error_texts(
     texts = joined([f'{name}:{{"confidence":{said},"low":', lists[0], ',"high":', lists[1], "}"])
     some = np.logical_or(*(end.is_valid().to_numpy(zero_copy_only=False) for end in ends))
     answer = np.repeat(np.arange(lengths.size), lengths)
-    has_one = (np.bincount(answer, some, lengths.size) > 0) | (lengths == 0)
+    has_one = np.bincount(answer, some, lengths.size) > 0
     return pc.if_else(pa.array(has_one), texts, nothing)
 
 

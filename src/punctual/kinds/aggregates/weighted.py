@@ -7,7 +7,7 @@ seen. A row that nothing can be missing from keeps the exact values that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from punctual.kernel.arrays.order import keyed
 from punctual.kernel.panes.keys import encode
 from punctual.kernel.panes.panes import Answered
-from punctual.kernel.sample.entries import Entries, Moments, thinned, totals, weights
+from punctual.kernel.sample.entries import Entries, Moments, coded, thinned, totals
 from punctual.kernel.sample.estimates import Function, Interval, estimated, interval
 from punctual.kernel.sample.jackknife import jackknife, replicates, support
 from punctual.kernel.sample.marks import rounded, share_marks, strata
 from punctual.kinds.aggregates.moments import COUNTED, ENDS, MomentPlaces, moment_places
+from punctual.kinds.shed_span import ShedWindows
 from punctual.plan.aggregates import Aggregate, Aggregates
 
 I64 = NDArray[np.int64]
@@ -37,18 +38,19 @@ class Weighted(Answered):
     entries : what they were made of
     moments : of each call what its estimate rests on; None for least and greatest values
     sampled : the rows that others may be missing from
-    rows_seen, rows_meant : by row, how many rows it was made of, and how many these stand for
+    rows_seen : where rows may have been shed before they came into cells: by share how many were found, by instant
     clustered : whether rows were kept by key: those of a key all or none
     whole_groups : whether rows of a group were kept all or none: then every row is exact, and others are missing
+    shed : by instant, what was shed before it came into cells; None where nothing was
     """
 
     entries: Entries
     moments: tuple[Moments | None, ...]
     sampled: Bools
-    rows_seen: F64
-    rows_meant: F64
+    rows_seen: Mapping[float, F64]
     clustered: bool = False
     whole_groups: bool = False
+    shed: ShedWindows | None = None
 
     def replicate_columns(self, call: int, function: str, kind: pa.DataType) -> pa.Array:
         """The values of a call without each group of the sample, all rows of one group after the other's."""
@@ -92,11 +94,13 @@ def weighted(
     clustered: bool = False,
     share: float | None = None,
     whole_groups: bool = False,
+    shed: ShedWindows | None = None,
 ) -> Weighted:
     """The rows of answers at so many instants; the last ``marks`` keys are marks.
 
     ``share`` is how much of the rows was used; None where all of them were. Rows of ``whole_groups`` stand for
-    themselves, whatever their marks say.
+    themselves, whatever their marks say. Rows may be missing from the windows that are ``shed``, though no mark of
+    theirs is there to say so.
     """
     keys = answered.keys[:-marks]
     if whole_groups:
@@ -114,12 +118,15 @@ def weighted(
         # Without groups every window has its row, though nothing was found in it.
         row, rows, instant = answered.instant.astype(np.int64), instants, np.arange(instants, dtype=np.int64)
         first = np.minimum(np.searchsorted(row, instant), max(0, row.size - 1))
+    if shed is not None:
+        answered, row = _with_shed(answered, row, instant, shed)
     # Where there are no rows at all nobody knows the types of keys.
     marked = tuple(key.cast(pa.int64()).to_numpy(zero_copy_only=False) for key in answered.keys[-marks:])
     entries = Entries(rows, row, marked)
     sampled: Bools = np.logical_or.reduce(thinned(entries), axis=1)
     count_of_rows, places = moment_places(body)
-    rows_seen = _numbers(answered.values[count_of_rows])
+    seen = _numbers(answered.values[count_of_rows])
+    rows_seen = _by_share(entries, instant, seen, instants) if share is None else {}
     found = np.bincount(row, minlength=rows)
     values: list[pa.Array] = []
     moments: list[Moments | None] = []
@@ -131,10 +138,9 @@ def weighted(
         if exact.any():
             value = pc.if_else(pa.array(exact), own.take(pa.array(first)), value)
         values.append(value)
-    weight = weights(entries)
     return Weighted(
         instant, [key.take(pa.array(first)) for key in keys], values, [None] * len(values), entries, tuple(moments),
-        sampled, totals(row, rows_seen, rows), totals(row, weight * rows_seen, rows), clustered, whole_groups,
+        sampled, rows_seen, clustered, whole_groups, shed,
     )  # fmt: skip
 
 
@@ -153,6 +159,31 @@ def _with_every_instant(answered: Answered, instants: int, marks: int, share: fl
         for value in answered.values
     ]
     return Answered(instant[order], keys, values, answered.errors)
+
+
+def _with_shed(answered: Answered, row: I64, instant: I64, shed: ShedWindows) -> tuple[Answered, I64]:
+    """What was found, and for every row an entry of nothing for each share at which others of it may have been shed;
+    whose entries they are."""
+    rows: list[I64] = []
+    marks: list[int] = []
+    for share, lost in shed.rows.items():
+        reached = np.flatnonzero(lost[instant] > 0)
+        rows.append(reached)
+        marks += [int(share_marks(np.zeros(1), share)[0])] * reached.size
+    if not marks:
+        return answered, row
+    mark = pa.concat_arrays([answered.keys[-1].cast(pa.int64()), pa.array(marks, pa.int64())])
+    values = [pa.concat_arrays([value, pa.nulls(len(marks), value.type)]) for value in answered.values]
+    whose = np.concatenate([row, *rows])
+    return Answered(instant[whose], [mark], values, answered.errors), whose
+
+
+def _by_share(entries: Entries, instant: I64, rows: F64, instants: int) -> dict[float, F64]:
+    """How many rows were found at each instant, by the share at which they were drawn."""
+    of_input = coded(entries.marks[0])
+    share = (of_input.strata.sampled / of_input.strata.population)[of_input.which]
+    at = instant[entries.row]
+    return {one: totals(at, np.where(share == one, rows, 0.0), instants) for one in np.unique(share).tolist()}
 
 
 def _function(name: str) -> Function:

@@ -51,6 +51,11 @@ class RankingKind(Kind[Ranking]):
         body = self.body_of(query)
         return None if body.whole or body.margin else TailCut(body.ranks)
 
+    def never_sampled(self, query: Query) -> str | None:
+        """What is cut is the tail, in time for a deadline: of that QUALITY says what it is worth."""
+        cut = self.knob(query) is not None and query.deadline_us is not None and not self.in_order(query)
+        return None if cut else "a ranking needs all rows of its window"
+
     def in_order(self, query: Query) -> bool:
         return self.body_of(query).margin > 0
 

@@ -43,6 +43,10 @@ class RowsKind(Kind[RowQuery]):
     def needs(self, query: Query) -> RowNeeds:
         return RowNeeds(self.body_of(query).statement)
 
+    def never_sampled(self, query: Query) -> str | None:
+        sampling = self.body_of(query).statement.sampling
+        return None if sampling is None else sampling.why_not
+
     def type_request(self, query: Query) -> RowTypeRequest:
         return RowTypeRequest(query, self.body_of(query).statement)
 

@@ -33,13 +33,13 @@ from punctual.runtime.operators.slot_order import ROWS_PROPERTY, slot_order, wri
 from punctual.runtime.operators.window_rows import WindowOrder
 from punctual.runtime.row_queries.job_watch import Bound, JobWatch
 from punctual.runtime.row_queries.lifted_rows import RowAggregates, window_view
-from punctual.runtime.row_queries.operator_rows import MeteredPlan, PlanMeters
+from punctual.runtime.row_queries.operator_rows import PlanMeters
 from punctual.runtime.row_queries.plan_nodes import plan_nodes, stands
+from punctual.runtime.row_queries.planned_unions import PlannedUnion, PlannedUnions
 from punctual.runtime.row_queries.row_session import row_session
 from punctual.runtime.row_queries.row_text import row_text
 from punctual.runtime.row_queries.scan_reports import ScanReports
-from punctual.runtime.row_queries.shard_keys import ShardKeys, shard_keys
-from punctual.runtime.row_queries.shards import in_shards, joined
+from punctual.runtime.row_queries.shards import ShardKeys, in_shards, joined, shard_keys
 from punctual.runtime.row_queries.shared_windows import SharedWindows, WindowUse
 from punctual.runtime.row_queries.slots import dealt, places_for, windows_of
 from punctual.runtime.row_queries.static_views import StaticViews
@@ -51,14 +51,6 @@ MOST_QUERIES = 512
 LARGE_BYTES = 64 << 20
 """A query whose windows hold more than this at an instant is answered by jobs of its own, in shards where it can be."""
 MOST_SHARDS = 256
-MOST_UNIONS = 32
-"""How many unions are kept planned: a program has one for each set of queries that are due together."""
-MOST_EMPTY = 1.5
-"""A plan with so many times the slots that are asked is run before one is made: an empty slot costs tens of
-milliseconds, a new plan as much for each of its slots and a slow first run."""
-RECURS = 3
-"""Slots that were asked for so often, and have no union of their own, will be again."""
-MOST_ASKED = 1_024
 PASSING_PER_LOOK = 8
 """Of so many plans that run once, the rows of the operators of one are looked at."""
 
@@ -89,35 +81,17 @@ class _Form:
     """Queries that are alike in all of this, and due together, are told apart by a number."""
 
 
-Shape = tuple[tuple[int, int, tuple[bool, ...]], ...]
-"""The slots of a union: the number of a query, a place, and which windows others read too."""
 Place = tuple[Micros, int]
 """An instant, and a shard of it."""
 Job = Mapping[_Form, Mapping[int, int]]
 """Works by the place of their instant."""
 
 
-@dataclass(slots=True)
-class _Union:
-    """Slots as one frame, in their order; whether it may be executed again, and the counters of its operators.
-
-    ``marks`` says of a slot which of its windows a shared one is, by the number that the plan has for that.
-    """
-
-    frame: DataFrame
-    slots: tuple[str, ...]
-    marks: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    stands: bool = False
-    runs: int = 0
-    looked: bool = False
-    meter: MeteredPlan | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """A job: the union of its slots, which work each slot has, and which windows they share."""
 
-    union: _Union
+    union: PlannedUnion
     asked: Mapping[str, int]
     shared: Mapping[WindowUse, Mapping[int, WindowOrder]]
 
@@ -135,8 +109,7 @@ class RowPlans:
         self._windows = SharedWindows(self._window)
         self._watch = JobWatch(self._session)
         self._queries: dict[_Form, _Prepared] = {}
-        self._unions: dict[Shape, _Union] = {}
-        self._asked: Counter[Shape] = Counter()
+        self._unions = PlannedUnions()
         self._meters = PlanMeters(self._session)
         self._made = 0
         self._passed = 0
@@ -301,39 +274,13 @@ class RowPlans:
                 frames.append(self._slot_frame(prepared, work, place, shares))
                 slots.append(prepared.slot(place))
                 marks[slots[-1]] = own_marks
-        known = self._known(tuple(shape))
+        known = self._unions.known(tuple(shape))
         if known is None:
-            known = _Union(self._united(frames), tuple(slots), marks)
+            known = PlannedUnion(self._united(frames), tuple(slots), marks)
             known.stands = stands(known.frame)
-            if len(self._unions) >= MOST_UNIONS:
-                del self._unions[next(iter(self._unions))]
-            self._unions[tuple(shape)] = known
+            self._unions.keep(tuple(shape), known)
         # What stands alone may not stand in a union, where Catalyst sees all of it: it is planned anew as well.
-        return _Run(known if known.stands else _Union(self._united(frames), tuple(slots), marks), asked, shared)
-
-    def _known(self, shape: Shape) -> _Union | None:
-        """A union that was planned before and has these slots; None: one is planned.
-
-        One with some more slots serves as well, unless the same ones are asked for again and again: others stay empty.
-        """
-        if shape not in self._unions:
-            if len(self._asked) >= MOST_ASKED:
-                self._asked.clear()
-            self._asked[shape] += 1
-            if self._asked[shape] >= RECURS:
-                del self._asked[shape]
-                return None
-            wanted, most = set(shape), MOST_EMPTY * len(shape)
-            larger = [
-                known
-                for known, union in self._unions.items()
-                if union.stands and len(known) <= most and wanted <= set(known)
-            ]
-            if not larger:
-                return None
-            shape = min(larger, key=len)
-        found = self._unions[shape] = self._unions.pop(shape)
-        return found
+        return _Run(known if known.stands else PlannedUnion(self._united(frames), tuple(slots), marks), asked, shared)
 
     def _anew(self, works: Sequence[RowWork], job: Job) -> _Run:
         """The same for queries that are planned with every run; their analysis is kept, where it has no instant."""
@@ -346,7 +293,7 @@ class RowPlans:
                 prepared = known or _Prepared(-1 - number, stands=False, uses=())
                 frames.append(self._slot_frame(prepared, works[number], place, alone))
                 asked[prepared.slot(place)] = number
-        return _Run(_Union(self._united(frames), tuple(asked)), asked, {})
+        return _Run(PlannedUnion(self._united(frames), tuple(asked)), asked, {})
 
     def _frame(self, work: RowWork, prepared: _Prepared, place: int, shares: tuple[bool, ...]) -> DataFrame:
         """The answer of a slot, as a product."""

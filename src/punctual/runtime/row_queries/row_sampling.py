@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from punctual.plan.row_query import RowSampling, RowStatement
 from punctual.runtime.row_queries.plan_nodes import PlanNode, window_read
-from punctual.runtime.row_queries.shard_keys import AGGREGATES, is_harmless, shard_keys
+from punctual.runtime.row_queries.shards import AGGREGATES, is_harmless, shard_keys
 
 REASONS = {
     "Window": "a window function may need any rows of its window",

@@ -41,7 +41,6 @@ def candidates(groups: Sequence[OpenGroup], verdict: Verdict, prices: Prices, no
 def _candidate(
     one: OpenGroup, group: FiringGroup, deadlines: I64, verdict: Verdict, prices: Prices, *, late: bool
 ) -> Candidate:
-    expected = prices.expected(group.cohort)
     share, new = 1.0, False
     if one.curve is not None:
         share = verdict.share_of(one.curve, late=late)
@@ -50,10 +49,10 @@ def _candidate(
             group = replace(group, setting=share, level=0.0 if late else verdict.level)
     elif group.cohort.one.sheds and group.setting is not None:
         share = group.setting
-    if expected is None:
-        cohort = group.cohort
+    cohort = group.cohort
+    if prices.expected(cohort) is None:
         return Candidate(group, deadlines, cohort.shared, cohort.own, 0.0, decided=new)
-    return Candidate(group, deadlines, 0.0, 0.0, expected.at(share) / prices.cores, decided=new)
+    return Candidate(group, deadlines, 0.0, 0.0, prices.of(cohort).at(share) / prices.cores, decided=new)
 
 
 def _knobs_together(found: Sequence[Candidate]) -> list[Candidate]:

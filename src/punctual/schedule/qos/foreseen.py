@@ -61,7 +61,8 @@ class Outlook:
         found = []
         for cohort, released in [*self._committed(), *self._to_come()]:
             contract = cohort.one
-            fixed, work = prices.of(cohort)
+            cost = prices.of(cohort)
+            fixed, work = cost.fixed_us, cost.work_us
             curve = giving_way(contract, keep)
             if curve is None and keep is not None and contract.sheds and contract.curve is not None:
                 work *= max(keep, contract.curve.least_share)

@@ -1,4 +1,4 @@
-"""When queries begin to give way, and when they use everything again: a line for people, once each.
+"""When queries begin to give way, and when they use everything again: for people and for the ledger, once each.
 
 A load that comes and goes within seconds is one stretch of giving way, not many.
 """
@@ -16,6 +16,19 @@ CALM_US: Micros = 10 * SECOND
 ALL_BUT_ONE = 0.995
 """A level that would be said to be 1: then only what is late already gives way."""
 
+DUE = "what is due does not fit before its deadlines"
+MISSED = "answers were late"
+FITS_AGAIN = "everything fits again"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Giving way begins or ends: a line for people, and the level and the reason as the ledger has them."""
+
+    text: str
+    level: float | None
+    why: str
+
 
 @dataclass(frozen=True, slots=True)
 class GivingWay:
@@ -25,16 +38,21 @@ class GivingWay:
     last: Micros = 0
     lowest: float = 1.0
 
-    def after(self, steady: Micros, level: float | None, why: str, *, gave_way: bool) -> tuple[GivingWay, str | None]:
+    def after(
+        self, steady: Micros, level: float | None, load: str, why: str, *, gave_way: bool
+    ) -> tuple[GivingWay, Notice | None]:
         """The same with one more pass, and what is to be said of it, if anything.
 
-        >>> state, said = GivingWay().after(0, 0.8, "there is too much", gave_way=True)
-        >>> said
-        'answers give way, to a quality of 0.80: there is too much'
-        >>> state, said = state.after(5_000_000, 0.6, "there is too much", gave_way=True)
-        >>> said is None, state.after(9_000_000, 1.0, "", gave_way=False)[1] is None
+        ``load`` says how much there is to do, ``why`` what makes queries give way at all.
+
+        >>> state, said = GivingWay().after(0, 0.8, "there is too much", DUE, gave_way=True)
+        >>> said.text, said.level, said.why == DUE
+        ('answers give way, to a quality of 0.80: there is too much', 0.8, True)
+        >>> state, said = state.after(5_000_000, 0.6, "there is too much", DUE, gave_way=True)
+        >>> said is None, state.after(9_000_000, 1.0, "", DUE, gave_way=False)[1] is None
         (True, True)
-        >>> state.after(20_000_000, 1.0, "", gave_way=False)
+        >>> state, said = state.after(20_000_000, 1.0, "", DUE, gave_way=False)
+        >>> state, said.text
         (GivingWay(since=None, last=0, lowest=1.0), 'all answers use everything again, after 5 s of down to 0.60')
         """
         quality = 1.0 if level is None else level
@@ -46,8 +64,9 @@ class GivingWay:
                 what = "answers give way" if level is None else "late answers give way, to the least that they accept"
             else:
                 what = f"answers give way, to a quality of {quality:.2f}"
-            return GivingWay(steady, steady, lowest), f"{what}: {why}"
+            return GivingWay(steady, steady, lowest), Notice(f"{what}: {load}", level, why)
         if self.since is None or steady - self.last < CALM_US:
             return self, None
         lasted = (self.last - self.since) // SECOND
-        return GivingWay(), f"all answers use everything again, after {lasted} s of down to {self.lowest:.2f}"
+        text = f"all answers use everything again, after {lasted} s of down to {self.lowest:.2f}"
+        return GivingWay(), Notice(text, level, FITS_AGAIN)

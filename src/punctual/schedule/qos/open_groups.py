@@ -37,8 +37,8 @@ class OpenGroup:
 
     def firing(self, lump: I64) -> Firing:
         """Some of its instants as one firing, due with the first of them."""
-        fixed, work = self.cost
-        return Firing(int(self.deadlines[lump].min()), lump.size * fixed, lump.size * work, self.curve)
+        cost, count = self.cost, lump.size
+        return Firing(int(self.deadlines[lump].min()), count * cost.fixed_us, count * cost.work_us, self.curve)
 
 
 def giving_way(contract: Contract, keep: float | None = None) -> QualityCurve | None:

@@ -4,7 +4,8 @@ Model
 -----
 A pass takes a fixed time (:class:`~punctual.estimate.pass_cost.PassCost`), time for what is answered from panes, and
 one job for what is answered from rows. Of the job the core time is expected (``executions``); how long it takes on the
-cores that there are was learned from past jobs: a latency that is no core time, and a pace by the expected core time.
+cores that there are was learned from past jobs: a latency that is no core time, a pace by the expected core time, and
+the time to write the rows of answers, in which only one core works.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ class Prices:
         several = [one for one in known if one is not None]
         if len(several) < len(known):
             return None
-        return ExecutionCost(sum(one.fixed_us for one in several), sum(one.work_us for one in several))
+        return ExecutionCost(*map(sum, zip(*several)))
 
     def of(self, cohort: Cohort) -> ExecutionCost:
         """Core time that an execution takes up: what it keeps idle counts as well."""
         known = self.expected(cohort)
         if known is not None:
-            return ExecutionCost(self.rows.pace * known.fixed_us, self.rows.pace * known.work_us)
+            pace, finish_us = self.rows.pace, self.cores * self.rows.row_us * known.rows
+            return ExecutionCost(pace * known.fixed_us, pace * known.work_us + finish_us)
         return ExecutionCost(0.0, self.cores * self.panes.slope_us * (cohort.shared + cohort.own))
 
     def latency_us(self, *, rows: bool) -> float:
