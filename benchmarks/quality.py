@@ -24,8 +24,6 @@ from benchmarks.quality_workload import burst, steady, swinging
 from benchmarks.report import Result, publish
 
 BURST_S, BURST_TIMES, CALM_LOAD = 30.0, 3.0, 0.6
-WARM = 10
-"""So many deadlines pass before anything is judged: windows have four, the rest is for plans, compilers and costs."""
 PATIENCE_S = 60.0
 """Costs are only known of what was answered, however late."""
 
@@ -90,7 +88,7 @@ def _measure(backend: WarmBackend, plan: Plan, measured: Measured) -> None:
 
 def _run(plan: Plan, policy: str, seed: float) -> Run:
     """The longest window is full before anything is judged, and costs are learned as far as a few instants teach."""
-    return Run(plan.factor, WARM * plan.factor, max(plan.seconds, 2 * plan.factor), policy, seed=int(seed))
+    return Run(plan.factor, plan.warm * plan.factor, max(plan.seconds, 2 * plan.factor), policy, seed=int(seed))
 
 
 def _say(what: str, point: Point) -> None:

@@ -52,15 +52,20 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     return replace(state, level=verdict.level, fairness=fairness(found.groups)), found, decided(found, parts)
 
 
-def noticed(state: State, at: Moment, *, gave_way: bool) -> tuple[State, Notice | None]:
-    """The state after it was looked whether answers give way, and what is to be said of it, if anything."""
+def noticed(state: State, at: Moment, chosen: Pass, *, gave_way: bool) -> tuple[State, Notice | None]:
+    """The state after it was looked whether answers of a pass give way, and what is to be said of it, if anything.
+
+    A pass in which nobody could give way says nothing.
+    """
+    if all(giving_way(group.cohort.one, state.rules.keep) is None for group in chosen.groups):
+        return state, None
     load = (
         f"{state.firings.most:,} answers are open, and reading takes {state.read_meanwhile:.2g} of "
         f"{state.rules.cores:g} cores"
     )
     why = MISSED if state.rules.qos == "feedback" else DUE
-    giving_way, said = state.giving_way.after(at.steady, state.level, load, why, gave_way=gave_way)
-    return replace(state, giving_way=giving_way), said
+    stretch, said = state.giving_way.after(at.steady, state.level, load, why, gave_way=gave_way)
+    return replace(state, giving_way=stretch), said
 
 
 def _verdict(

@@ -251,7 +251,7 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
         if new:
             decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
             before.append(Journal(decisions))
-        state, said = noticed(state, at, gave_way=bool(new))
+        state, said = noticed(state, at, current_pass, gave_way=bool(new))
         before += [] if said is None else [Say(said)]
     else:
         current_pass = replay_pass(state.firings)

@@ -13,14 +13,13 @@ from punctual.runtime.row_queries.operator_rows import MeteredPlan
 MOST_UNIONS = 32
 """How many unions are kept planned: a program has one for each set of queries that are due together."""
 MOST_EMPTY = 1.5
-"""A plan with so many times the slots that are asked is run before one is made: an empty slot costs tens of
-milliseconds, a new plan as much for each of its slots and a slow first run."""
+"""A plan with so many times the slots that are asked is run before one is made: an empty slot is not free."""
 RECURS = 3
 """Slots that were asked for so often, and have no union of their own, will be again."""
 MOST_ASKED = 1_024
 
-Shape = tuple[tuple[int, int, tuple[bool, ...]], ...]
-"""The slots of a union: the number of a query, a place, and which windows others read too."""
+Shape = frozenset[tuple[int, int, tuple[bool, ...]]]
+"""The slots of a union: the number of a query, a place, and which windows others read too; in any order."""
 
 
 @dataclass(slots=True)
@@ -81,10 +80,7 @@ class PlannedUnions:
 
     def _larger(self, shape: Shape) -> Shape | None:
         """The smallest that has these slots and not too many others."""
-        wanted, most = set(shape), MOST_EMPTY * len(shape)
-        found = [
-            known
-            for known, union in self._unions.items()
-            if union.stands and len(known) <= most and wanted <= set(known)
-        ]
+        most = MOST_EMPTY * len(shape)
+        able = (known for known, union in self._unions.items() if union.stands and len(known) <= most)
+        found = [known for known in able if shape <= known]
         return min(found, key=len, default=None)

@@ -41,7 +41,7 @@ from punctual.runtime.row_queries.row_text import row_text
 from punctual.runtime.row_queries.scan_reports import ScanReports
 from punctual.runtime.row_queries.shards import ShardKeys, in_shards, joined, shard_keys
 from punctual.runtime.row_queries.shared_windows import SharedWindows, WindowUse
-from punctual.runtime.row_queries.slots import dealt, places_for, windows_of
+from punctual.runtime.row_queries.slots import dealt, places_for, spread, windows_of
 from punctual.runtime.row_queries.static_views import StaticViews
 from punctual.runtime.row_queries.window_sorts import window_sorts
 from punctual.store.products import OUTPUT_DDL, RowAnswer, outputs
@@ -85,6 +85,15 @@ Place = tuple[Micros, int]
 """An instant, and a shard of it."""
 Job = Mapping[_Form, Mapping[int, int]]
 """Works by the place of their instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """The answer of a query at a place: how many bytes it reads now, and which of its windows shared ones are."""
+
+    frame: DataFrame
+    size: int
+    marks: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +270,7 @@ class RowPlans:
         instants = len({place for place, _uses, _windows in reads})
         asked: dict[str, int] = {}
         shape: list[tuple[int, int, tuple[bool, ...]]] = []
-        frames: list[DataFrame] = []
-        slots: list[str] = []
-        marks: dict[str, dict[int, int]] = {}
+        slots: dict[str, _Slot] = {}
         for form, numbers in job.items():
             prepared, work = queries[form], works[next(iter(numbers.values()))]
             shares = tuple(use in shared for use in prepared.uses)
@@ -271,29 +278,36 @@ class RowPlans:
             asked |= {prepared.slot(place): number for place, number in numbers.items()}
             for place in places_for(numbers, instants):
                 shape.append((prepared.number, place, shares))
-                frames.append(self._slot_frame(prepared, work, place, shares))
-                slots.append(prepared.slot(place))
-                marks[slots[-1]] = own_marks
-        known = self._unions.known(tuple(shape))
+                size = _bytes(works[numbers[place]]) if place in numbers else 0
+                slots[prepared.slot(place)] = _Slot(self._slot_frame(prepared, work, place, shares), size, own_marks)
+        known = self._unions.known(frozenset(shape))
         if known is None:
-            known = PlannedUnion(self._united(frames), tuple(slots), marks)
+            known = self._union(slots)
             known.stands = stands(known.frame)
-            self._unions.keep(tuple(shape), known)
+            self._unions.keep(frozenset(shape), known)
         # What stands alone may not stand in a union, where Catalyst sees all of it: it is planned anew as well.
-        return _Run(known if known.stands else PlannedUnion(self._united(frames), tuple(slots), marks), asked, shared)
+        return _Run(known if known.stands else self._union(slots), asked, shared)
+
+    def _union(self, slots: Mapping[str, _Slot]) -> PlannedUnion:
+        """The union of slots, in an order in which tasks have about as much to do as each other."""
+        names = list(slots)
+        order = [names[number] for number in spread([one.size for one in slots.values()], self._tasks)]
+        marks = {name: slots[name].marks for name in order}
+        return PlannedUnion(self._united([slots[name].frame for name in order]), tuple(order), marks)
 
     def _anew(self, works: Sequence[RowWork], job: Job) -> _Run:
         """The same for queries that are planned with every run; their analysis is kept, where it has no instant."""
         asked: dict[str, int] = {}
-        frames: list[DataFrame] = []
+        slots: dict[str, _Slot] = {}
         for form, numbers in job.items():
             alone = (False,) * len(form.windows)
             for place, number in numbers.items():
                 known = self._queries.get(form)
                 prepared = known or _Prepared(-1 - number, stands=False, uses=())
-                frames.append(self._slot_frame(prepared, works[number], place, alone))
+                frame = self._slot_frame(prepared, works[number], place, alone)
+                slots[prepared.slot(place)] = _Slot(frame, _bytes(works[number]))
                 asked[prepared.slot(place)] = number
-        return _Run(PlannedUnion(self._united(frames), tuple(asked)), asked, {})
+        return _Run(self._union(slots), asked, {})
 
     def _frame(self, work: RowWork, prepared: _Prepared, place: int, shares: tuple[bool, ...]) -> DataFrame:
         """The answer of a slot, as a product."""

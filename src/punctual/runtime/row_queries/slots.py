@@ -3,7 +3,7 @@
 In a replay one query is due at many instants, and as many slots of it are one job. Slots of one instant are dealt
 together, because queries share windows there (``shared_windows.py``). A plan is made for a number of slots of each
 query, so that there are few such numbers: powers of two, and slots that nobody asks are left empty. An empty slot costs
-some milliseconds, a plan ten times as much for each of its slots.
+less than a plan does for each of its slots, and a plan is slow when it is first run.
 """
 
 from __future__ import annotations
@@ -89,6 +89,34 @@ def slots_for(works: int) -> int:
     return 1 << (works - 1).bit_length()
 
 
+def spread(sizes: Sequence[float], tasks: int) -> list[int]:
+    """The numbers of slots in an order in which tasks have about as much to do as each other.
+
+    Each task has a stretch of slots, one after the other, of about the same number (``coalesce``).
+
+    >>> spread([9, 9, 9, 9, 1, 1, 1, 1], 2)
+    [0, 2, 4, 6, 1, 3, 5, 7]
+    >>> spread([5, 1, 1, 3], 2), spread([1], 2)
+    ([0, 2, 3, 1], [0])
+    """
+    count = len(sizes)
+    stretches = _stretches(count, tasks)
+    taken: list[list[int]] = [[] for _stretch in stretches]
+    sums = [0.0] * len(stretches)
+    for number in sorted(range(count), key=lambda one: (-sizes[one], one)):
+        free = [task for task, stretch in enumerate(stretches) if len(taken[task]) < len(stretch)]
+        task = min(free, key=lambda one: sums[one])
+        taken[task].append(number)
+        sums[task] += sizes[number]
+    return [number for several in taken for number in several]
+
+
+def _stretches(count: int, tasks: int) -> list[range]:
+    """Which slots each task has, as Spark deals them."""
+    tasks = max(1, min(tasks, count))
+    return [range(task * count // tasks, (task + 1) * count // tasks) for task in range(tasks)]
+
+
 def windows_of(
     slots: Sequence[str], asked: Mapping[str, int], works: Sequence[RowWork], tasks: int | None
 ) -> dict[str, tuple[WindowOrder, ...]]:
@@ -123,10 +151,7 @@ def beside(left_us: Sequence[tuple[float, float]], tasks: int) -> list[tuple[flo
     >>> beside([(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)], 2)
     [(14.0, 140.0), (9.0, 90.0), (12.0, 120.0), (7.0, 70.0), (0.0, 0.0)]
     """
-    count = len(left_us)
-    tasks = min(tasks, count)
-    begins = [task * count // tasks for task in range(tasks)]
-    places = [number - max(begin for begin in begins if begin <= number) for number in range(count)]
+    places = [place for stretch in _stretches(len(left_us), tasks) for place in range(len(stretch))]
     found = []
     for number, place in enumerate(places):
         others = [left for n, left in enumerate(left_us) if n != number and places[n] >= place]

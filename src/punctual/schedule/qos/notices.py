@@ -60,10 +60,11 @@ class GivingWay:
             lowest = min(self.lowest, quality)
             if self.since is not None:
                 return replace(self, last=steady, lowest=lowest), None
-            if quality >= ALL_BUT_ONE:
-                what = "answers give way" if level is None else "late answers give way, to the least that they accept"
-            else:
-                what = f"answers give way, to a quality of {quality:.2f}"
+            what = f"answers give way, to a quality of {quality:.2f}"
+            if level is None:
+                what = "answers give way"
+            elif quality >= ALL_BUT_ONE:
+                what, level = "late answers give way, to the least that they accept", 0.0
             return GivingWay(steady, steady, lowest), Notice(f"{what}: {load}", level, why)
         if self.since is None or steady - self.last < CALM_US:
             return self, None
