@@ -20,7 +20,7 @@ BAD = EstimatorErrors(0.5)
 
 
 def known(errors: EstimatorErrors, *, planned: bool = False, plan: OperatorNode = PLAN) -> RowCosts:
-    one = QueryCost("m", plan, (1.0, 1e-6, 0.3, None, None), errors=errors, planned=planned, ratios=(1.0,))
+    one = QueryCost("m", plan, (1.0, 1e-6, 0.3, None, None), errors=errors, plans=3 * planned, ratios=(1.0,))
     return RowCosts(COST, {"q": one})
 
 

@@ -305,6 +305,19 @@ def test_some_of_the_slots_of_a_plan_are_asked(
     assert planned(queries[2:]) == 1, "a plan with three slots is too large for one"
 
 
+def test_windows_that_empty_slots_share_are_read_again(spark: SparkSession, kept: list[Retained]) -> None:
+    """Slots that nobody asked leave nothing behind which the next job would take for their rows."""
+    plans, names = RowPlans(spark, 2), [f"a{n}" for n in range(4)] + ["b0", "b1"]
+    texts = {"a": f"SELECT DISTINCT a.k, a.n + # AS x FROM {A}", "b": f"SELECT DISTINCT b.k, b.w + # AS x FROM {B}"}
+    queries = [row_query(texts[name[0]].replace("#", name[1]), name) for name in names]
+    types = types_of(spark, *queries)
+    for asked, rows in ((queries, kept[0]), (queries[:4], kept[1]), (queries, kept[1]), (queries, kept[0])):
+        found = answers(plans, [work(query, types[query.name], rows, INSTANTS[1]) for query in asked])
+        for query, one in zip(asked, found):
+            assert in_any_order(one) == in_any_order(duck_answer(query, rows, INSTANTS[1], {}))
+            assert one
+
+
 def test_a_table_with_other_content_is_seen(spark: SparkSession, kept: list[Retained]) -> None:
     plans = RowPlans(spark, 2)
     query = row_query(SAME_AS_DUCKDB["table"])

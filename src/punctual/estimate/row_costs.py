@@ -44,6 +44,8 @@ FACTOR_ALPHA = ALPHA / 2
 """How much of a job's error is put to the factors of its queries; the shared coefficients take theirs first."""
 FARTHEST = 8.0
 """A factor is within this and one by it."""
+ANEW = 3
+"""A plan that was made so often in a row is made every time."""
 RECENT = 3
 """So many last ratios say what is usual now: one that is far off says nothing, and a change is soon followed."""
 
@@ -95,7 +97,8 @@ class RowExecution:
 class QueryCost:
     """What is known of a query: its operators, their selectivities, its factor, its last ratios.
 
-    ``planned`` says whether its plan was made for its last execution; the plan of a first one always is.
+    ``plans`` is how many of its last executions in a row had their plans made for them: that of a first one always is,
+    and so is that of a first one beside other queries.
     """
 
     meaning: str
@@ -103,7 +106,7 @@ class QueryCost:
     selectivities: tuple[float | None, ...]
     factor: float = 1.0
     ratios: tuple[float, ...] = ()
-    planned: bool = False
+    plans: int = 0
     errors: EstimatorErrors = field(default_factory=EstimatorErrors)
 
     @staticmethod
@@ -116,6 +119,11 @@ class QueryCost:
     def of_plan(meaning: str, operators: OperatorNode) -> QueryCost:
         """Of one whose plan is known, and nothing else."""
         return QueryCost(meaning, operators, (None,) * len(list(operators.nodes())))
+
+    @property
+    def planned(self) -> bool:
+        """Whether its plan is made for each execution."""
+        return self.plans >= ANEW
 
     @property
     def usual(self) -> float:
@@ -272,7 +280,7 @@ class RowCosts:
             queries[firing.query] = replace(
                 one,
                 ratios=tuple(learned * each for each in ratios),
-                planned=execution.planned,
+                plans=one.plans + 1 if execution.planned else 0,
                 errors=self._errors(firing, execution),
             )
         return RowCosts(operators, queries)

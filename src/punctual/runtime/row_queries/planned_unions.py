@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from punctual.runtime.row_queries.operator_rows import MeteredPlan
+from punctual.runtime.row_queries.shared_windows import WindowUse
 
 MOST_UNIONS = 32
 """How many unions are kept planned: a program has one for each set of queries that are due together."""
@@ -26,12 +27,14 @@ Shape = frozenset[tuple[int, int, tuple[bool, ...]]]
 class PlannedUnion:
     """Slots as one frame, in their order; whether it may be executed again, and the counters of its operators.
 
-    ``marks`` says of a slot which of its windows a shared one is, by the number that the plan has for that.
+    ``marks`` says of a slot which of its windows a shared one is, by the number that the plan has for that. ``shared``
+    are those windows of all slots: empty ones read them too, and would leave nothing for the next job to find.
     """
 
     frame: DataFrame
     slots: tuple[str, ...]
     marks: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    shared: tuple[WindowUse, ...] = ()
     stands: bool = False
     runs: int = 0
     looked: bool = False

@@ -9,7 +9,7 @@ are a union of their own, which is planned anew with every run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -282,18 +282,19 @@ class RowPlans:
                 slots[prepared.slot(place)] = _Slot(self._slot_frame(prepared, work, place, shares), size, own_marks)
         known = self._unions.known(frozenset(shape))
         if known is None:
-            known = self._union(slots)
+            known = self._union(slots, shared)
             known.stands = stands(known.frame)
             self._unions.keep(frozenset(shape), known)
         # What stands alone may not stand in a union, where Catalyst sees all of it: it is planned anew as well.
-        return _Run(known if known.stands else self._union(slots), asked, shared)
+        return _Run(known if known.stands else self._union(slots, shared), asked, shared)
 
-    def _union(self, slots: Mapping[str, _Slot]) -> PlannedUnion:
+    def _union(self, slots: Mapping[str, _Slot], shared: Iterable[WindowUse] = ()) -> PlannedUnion:
         """The union of slots, in an order in which tasks have about as much to do as each other."""
         names = list(slots)
         order = [names[number] for number in spread([one.size for one in slots.values()], self._tasks)]
         marks = {name: slots[name].marks for name in order}
-        return PlannedUnion(self._united([slots[name].frame for name in order]), tuple(order), marks)
+        united = self._united([slots[name].frame for name in order])
+        return PlannedUnion(united, tuple(order), marks, tuple(shared))
 
     def _anew(self, works: Sequence[RowWork], job: Job) -> _Run:
         """The same for queries that are planned with every run; their analysis is kept, where it has no instant."""
@@ -370,7 +371,7 @@ class RowPlans:
             raise
         finally:
             self._session.sparkContext.setLocalProperty(ROWS_PROPERTY, None)
-            self._windows.release(run.shared)
+            self._windows.release(run.union.shared)
             self._core_time.add(self._reading.take())
         left = dict(run.asked)
         for produced in outputs(rows):
