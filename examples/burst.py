@@ -162,11 +162,11 @@ def show(answers: list[Answer]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Quality and deadlines through a burst.")
-    parser.add_argument("--rate", type=int, default=10_000, help="rows per second in the calm")
+    parser.add_argument("--rate", type=int, default=6_000, help="rows per second in the calm")
     parser.add_argument("--times", type=float, default=3.0, help="how many times that in the burst")
     parser.add_argument("--calm", type=float, default=30.0, help="seconds before and after it")
     parser.add_argument("--burst", type=float, default=30.0, help="its seconds")
-    parser.add_argument("--warm", type=float, default=40.0, help="seconds before all that, not in the picture")
+    parser.add_argument("--warm", type=float, default=45.0, help="seconds before all that, not in the picture")
     parser.add_argument("--picture", type=Path, default=Path("burst.png"), help="where the picture goes")
     given = parser.parse_args()
     shape = Shape(given.rate, given.times, given.calm, given.burst, given.warm)
