@@ -38,11 +38,13 @@ NAMES = (
     "topk_together",
     "topk_candidates",
     "topk_semantics",
+    "world_draws",
     "operator_costs",
     "selectivity_estimation",
     "quality",
     "quality_bias",
     "sample_coverage",
+    "anytime_allocation",
 )
 
 

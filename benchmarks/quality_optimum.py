@@ -1,10 +1,13 @@
-"""What could be reached at best: the quality at which the work that is due equals the core time that there is.
+"""What could be reached at best: the quality at which all answers of an instant are there just before their deadline.
 
-Costs are measured: core time by query from the ledger, at three rates, as a fixed part, a part that grows with the
-rows, and one that grows with their square, as the output of joins does. At every second instant all queries are due,
-and all of them within one deadline; that is where the cores run out first, so load 100 % is where the work of such an
-instant equals the cores for the length of the deadline, less what reading takes. In between only the counts by type are
-due.
+Costs are measured at rates at which everything is exact and in time: how long it takes from the release of an instant
+until its last answer is there, and the core time of each kind of query, from the ledger. Both have a fixed part, a part
+that grows with the rows, and one that grows with their square, as the output of joins does. At every second instant all
+queries are due, and all of them within one deadline; that is where the time runs out first, so load 100 % is where the
+last answer of such an instant comes at its deadline. In between only the counts by type are due.
+
+The part of the time that falls with the input is dealt to queries by their core time. So the optimum has the latencies,
+the idle cores and the writing of answers of an exact run in it, and no caution: it knows beforehand how long all takes.
 
 The curves are computed here by the points that the paper's text has, not by the engine's own code.
 """
@@ -55,18 +58,25 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Of an answer by kind of query, and of reading for a second, all streams together."""
+    """Core time of an answer by kind of query, and of reading for a second, all streams together.
+
+    ``all_due`` and ``often_due`` are no core time: how long it takes until all answers of an instant are there, where
+    all queries are due, and where only those are that are due at every instant.
+    """
 
     answers: Mapping[str, Growth]
     reading: Growth
+    all_due: Growth
+    often_due: Growth
 
 
 Ledger = Iterable[Mapping[str, Any]]
 
 
-def costs(measured: Sequence[tuple[float, float, Ledger]]) -> Costs:
+def costs(measured: Sequence[tuple[float, float, Ledger]], factor: float) -> Costs:
     """Curves through the medians of points (rate, seconds that a step of files has, ledger of an exact run)."""
     found: dict[str, list[tuple[float, float]]] = {}
+    times: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     for rate, step_s, ledger in measured:
         used: dict[str, list[float]] = {}
         for record in ledger:
@@ -75,8 +85,26 @@ def costs(measured: Sequence[tuple[float, float, Ledger]]) -> Costs:
         for name, some in used.items():
             newer = some[len(some) // 2 :]  # the older half has what plans and the JVM's compiler cost
             found.setdefault(name, []).append((rate, median(newer) / (step_s if name == "reading" else 1.0)))
+        for everybody, seconds in instants(ledger, factor).items():
+            times[everybody].append((rate, median(seconds[len(seconds) // 2 :])))
     curves = {name: _growth(points) for name, points in found.items()}
-    return Costs({name: curve for name, curve in curves.items() if name != "reading"}, curves["reading"])
+    reading = curves.pop("reading")
+    return Costs(curves, reading, _growth(times[True]), _growth(times[False]))
+
+
+def instants(ledger: Ledger, factor: float) -> dict[bool, list[float]]:
+    """How long each instant took until its last answer; apart those at which all queries are due, and the others."""
+    last: dict[Any, float] = {}
+    kinds: dict[Any, set[str]] = {}
+    for record in ledger:
+        if record["record"] != "tick":
+            at = record["at"]
+            last[at] = max(last.get(at, 0.0), factor - record["slack_seconds"])
+            kinds.setdefault(at, set()).add(str(record["query"])[:-1])
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for at in sorted(last):
+        found["join" in kinds[at]].append(last[at])
+    return found
 
 
 def _growth(points: Sequence[tuple[float, float]]) -> Growth:
@@ -98,15 +126,11 @@ def _growth(points: Sequence[tuple[float, float]]) -> Growth:
     return Growth(max(0.0, parts[0]), parts.get(1, 0.0) / scale, parts.get(2, 0.0) / scale**2)
 
 
-def demand(known: Costs, wanted: Iterable[TimedQuery], rate: float, quality: float) -> float:
-    """Core seconds of one answer of each query at this quality."""
-    each = ((known.answers[query.kind], query.curve) for query in wanted)
-    return sum(cost.fixed + cost.rows(rate) * share(curve, quality) for cost, curve in each)
-
-
-def budget(known: Costs, factor: float, rate: float, cores: float) -> float:
-    """Core seconds that answers have within a deadline."""
-    return max(0.0, cores - known.reading.at(rate)) * factor
+def seconds(known: Costs, wanted: Sequence[TimedQuery], took: Growth, rate: float, quality: float) -> float:
+    """How long it takes until all of these are answered at this quality, where ``took`` is how long whole ones take."""
+    rows = [known.answers[query.kind].rows(rate) for query in wanted]
+    kept = sum(own * share(query.curve, quality) for own, query in zip(rows, wanted))
+    return took.fixed + took.rows(rate) * (kept / sum(rows) if sum(rows) else 1.0)
 
 
 def fixed_part(known: Costs, factor: float, cores: float) -> float:
@@ -116,33 +140,29 @@ def fixed_part(known: Costs, factor: float, cores: float) -> float:
     return (answers / period + known.reading.fixed) / cores
 
 
-def saturation(known: Costs, factor: float, cores: float) -> float:
-    """The rate at which the work of the busiest instant equals the core time until its deadline."""
-
-    def fits(rate: float) -> bool:
-        return demand(known, queries(factor), rate, 1.0) <= budget(known, factor, rate, cores)
-
+def saturation(known: Costs, factor: float) -> float:
+    """The rate at which the last answer of the busiest instant comes at its deadline."""
     high = 1.0
-    while fits(high) and high < 1e9:
+    while known.all_due.at(high) <= factor and high < 1e9:
         high *= 2
-    return _largest(fits, high)
+    return _largest(lambda rate: known.all_due.at(rate) <= factor, high)
 
 
-def level(known: Costs, wanted: Sequence[TimedQuery], factor: float, rate: float, cores: float) -> float:
-    """The highest quality at which all of these fit until their common deadline; 0 where nothing does."""
+def level(known: Costs, wanted: Sequence[TimedQuery], took: Growth, factor: float, rate: float) -> float:
+    """The highest quality at which all of these are there by their common deadline; 0 where nothing is."""
 
     def fits(quality: float) -> bool:
-        return demand(known, wanted, rate, quality) <= budget(known, factor, rate, cores)
+        return seconds(known, wanted, took, rate, quality) <= factor
 
     return 1.0 if fits(1.0) else _largest(fits, 1.0)
 
 
-def optimum(known: Costs, factor: float, rate: float, cores: float) -> float:
+def optimum(known: Costs, factor: float, rate: float) -> float:
     """The average over all answers of a period, each instant at its own level."""
     wanted = queries(factor)
     often = [query for query in wanted if query.period_s < 2 * factor]
-    all_due = level(known, wanted, factor, rate, cores)
-    between = level(known, often, factor, rate, cores)
+    all_due = level(known, wanted, known.all_due, factor, rate)
+    between = level(known, often, known.often_due, factor, rate)
     return (len(wanted) * all_due + len(often) * between) / (len(wanted) + len(often))
 
 

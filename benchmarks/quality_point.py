@@ -26,8 +26,9 @@ from punctual.engine.engine import Engine
 
 STEPS_PER_DEADLINE = 4
 """How often files come: the paper's rows come one by one, here a deadline has four batches of them."""
-READER_LEEWAY_S = 0.25
-"""What the reader's clock allows: it looks twenty times per second, and the engine lists files every 200 ms."""
+READER_LEEWAY_S = 0.5
+"""What the reader's clock allows besides DEADLINE, which begins when an instant is released: before that the engine
+lists files, every 200 ms, and reads them; and the reader looks twenty times per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ def _records(ledger: pd.DataFrame) -> tuple[Mapping[str, Any], ...]:
     """What the ledger says of batches and firings, as plain values."""
     wanted = [
         name
-        for name in ("record", "query", "at", "kept", "level", "rows", "used_ms", "predicted_ms", "seconds")
+        for name in ("record", "query", "at", "kept", "level", "rows", "used_ms", "predicted_ms", "slack_seconds")
         if name in ledger
     ]
     return tuple(ledger[wanted].to_dict("records"))

@@ -18,7 +18,7 @@ from tests.kernel.sample.simulation import SHAPES, Outcome, draw, draw_keys, dra
 
 from benchmarks.report import Goal, Picture, Point, Result
 from punctual.kernel.sample.entries import Entries, Moments
-from punctual.kernel.sample.estimates import Function, estimated
+from punctual.kernel.sample.estimates import Function, estimated, values_freedom
 from punctual.kernel.sample.jackknife import jackknife, replicates, support
 
 DESIGNS = ("certain", "simple", "poisson")
@@ -36,18 +36,19 @@ def plain(shape: str, design: str, groups: int, share: float, sampled: int, answ
     assert other is not None
     whole = estimated("sum", drawn.entries, one) / estimated("sum", drawn.entries, other)
     parts = replicates("sum", drawn.entries, one) / replicates("sum", drawn.entries, other)
-    by_groups = jackknife(whole, parts, support(drawn.entries, one.count), [share])
+    freedom = values_freedom(drawn.entries, [one, other])
+    by_groups = jackknife(whole, parts, support(drawn.entries, one.count), freedom)
     found["ratio"] = Outcome.of(whole, by_groups, drawn.truth["sum"] / drawn.truth["partner"])
     return found
 
 
-def joined(entries: Entries, moments: Moments, shares: list[float], truth: dict[str, Any]) -> dict[str, Outcome]:
+def joined(entries: Entries, moments: Moments, truth: dict[str, Any]) -> dict[str, Outcome]:
     """Counts and sums of a join."""
     found = {}
     for function in ("count", "sum"):
         whole = estimated(function, entries, moments)  # type: ignore[arg-type]
         parts = replicates(function, entries, moments)  # type: ignore[arg-type]
-        interval = jackknife(whole, parts, support(entries, moments.count), shares)
+        interval = jackknife(whole, parts, support(entries, moments.count))
         found[function] = Outcome.of(whole, interval, truth[function])
     return found
 
@@ -56,12 +57,12 @@ def joins(quick: bool) -> dict[str, dict[str, Outcome]]:
     windows, found = (20 if quick else 200), {}
     for share, keys in ((0.1, 500), (0.3, 150), (0.3, 600), (0.6, 80)):
         sample = draw_keys(np.random.default_rng(keys), windows=windows, groups=10, keys=keys, share=share)
-        found[f"by key, share {share}, {round(keys * share)} keys"] = joined(sample[0], sample[1], [share], sample[2])
+        found[f"by key, share {share}, {round(keys * share)} keys"] = joined(*sample)
     for shares, sizes in (([0.3, 0.4], (1_500, 400)), ([0.3, 1.0], (800, 200)), ([0.2, 0.2], (600, 200))):
         pairs = draw_pairs(np.random.default_rng(sizes), windows=windows * 5 // 2, groups=4, sizes=sizes, shares=shares)
         rows = " and ".join(str(round(size * share)) for size, share in zip(sizes, shares))
         name = f"by row, shares {shares[0]} and {shares[1]}, {rows} rows"
-        found[name] = joined(pairs[0], moments_of(pairs[1]), shares, pairs[2])
+        found[name] = joined(pairs[0], moments_of(pairs[1]), pairs[2])
     return found
 
 
@@ -103,6 +104,7 @@ def run(quick: bool) -> Result:
         goals=[
             *(Goal(f"{name}: least", LOW, min(some), at_least=True) for name, some in checked.items()),
             *(Goal(f"{name}: greatest", HIGH, max(some)) for name, some in checked.items()),
+            Goal("ratios of what was shed: least", LOW, min(over("poisson", "ratio")), at_least=True),
             Goal(f"largest mean error of {len(biases)} sums and counts, standard errors", 4.0, max(biases)),
         ],
         pictures=[

@@ -48,6 +48,7 @@ KERNEL: dict[str, set[str]] = {
     "text": set(),
     "world": set(),
     "synopses": {"arrays", "world"},
+    "draw": {"arrays", "sample", "synopses", "world"},
     "panes": {"arrays", "synopses"},
 }
 """Folders of the kernel, and which of them each may import. `kernel/warm.py` imports them all."""

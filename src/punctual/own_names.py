@@ -62,3 +62,5 @@ SAMPLE_MARK, IDENTITY = own("mark"), own("identity")
 """Columns of rows that samples are drawn of: what a kept row stands for, and the hash of all its declared columns."""
 BATCH_MARK = own("batch mark")
 """The same without the part of the sample that a row is in: one for all rows of a stream in a batch."""
+READERS = own("readers")
+"""Column of a window that several queries read, where samples differ: a bit for each of those who keep the row."""

@@ -42,6 +42,12 @@ class Together:
         if case.name in problems:
             raise AssertionError("holds alone, fails together with other cases") from problems[case.name]
 
+    def check_program(self) -> None:
+        """Raise what brought the common program down."""
+        self.run()
+        if self.crash is not None:
+            raise AssertionError("cases that run together bring each other down") from self.crash
+
     def run(self) -> dict[str, Exception]:
         """All cases together; what failed, by case."""
         if self._problems is None:

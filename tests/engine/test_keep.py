@@ -31,6 +31,8 @@ FROM s [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS QUALITY LINEAR;
 CREATE QUERY whole AS SELECT count(*) AS rows, sum(n) AS n, avg(l) AS l FROM s [RANGE 10 SECONDS] WHERE i > 20
 PERIOD 10 SECONDS QUALITY CONVEX;
 CREATE QUERY every AS SELECT count(*) AS rows FROM s [RANGE 10 SECONDS] PERIOD 10 SECONDS QUALITY LINEAR;
+CREATE QUERY rates AS SELECT count(*) / 10 - 1 AS rate, count(*) FILTER (WHERE n > 1000) / count(*) AS none
+FROM s [RANGE 10 SECONDS] PERIOD 10 SECONDS QUALITY LINEAR;
 CREATE QUERY few AS SELECT k, sum(n) AS n FROM s [RANGE 10 SECONDS] GROUP BY k HAVING sum(n) > 6000
 ORDER BY n DESC LIMIT 3 PERIOD 10 SECONDS QUALITY LINEAR;
 CREATE QUERY exact AS SELECT k, sum(n) AS n FROM s [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS;
@@ -156,6 +158,17 @@ def test_a_count_of_everything_is_known(answered: tuple[pa.Table, dict[str, list
         true = window_of(rows, answer).num_rows
         assert answer["rows"] == [{"rows": true}]
         assert answer["error"] == {"rows": {"confidence": 0.95, "low": [true], "high": [true]}}
+
+
+def test_what_is_computed_of_it_is_known_too(answered: tuple[pa.Table, dict[str, list[dict[str, Any]]]]) -> None:
+    """But not that there is no row of a kind, because the sample has none."""
+    rows, answers = answered
+    assert len(answers["rates"]) == ANSWERS
+    for answer in answers["rates"]:
+        rate = window_of(rows, answer).num_rows / 10 - 1
+        assert answer["rows"] == [{"rate": rate, "none": 0.0}]
+        said = {"confidence": 0.95, "low": [rate], "high": [rate]}
+        assert answer["error"] == {"rate": said, "none": {"confidence": None}}
 
 
 def test_windows_without_groups(answered: tuple[pa.Table, dict[str, list[dict[str, Any]]]]) -> None:

@@ -158,3 +158,23 @@ def test_old_files_are_removed_whole(tmp_path: Path) -> None:
         oldest = engine.ledger()["recorded"].min()
     assert 5 <= len(list((tmp_path / "ledger").iterdir())) <= 13
     assert oldest.timestamp() * SECOND >= clock.now() - 13 * 60 * SECOND
+
+
+def test_a_ledger_that_cannot_be_sealed_keeps_nothing_else_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when the engine closes: it says so, and the logs are closed and vouched for."""
+    engine, _backend = opened(tmp_path, ManualClock(START))
+    for second in range(10):
+        engine.feed("s", rows(second))
+        engine.tick()
+    core = engine._opened().core
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(core.store.ledger, "seal", full)
+    with pytest.raises(OSError, match="No space left"):
+        engine.close()
+    assert core.store.answers._tail is None
+    assert (tmp_path / "closed.json").exists()

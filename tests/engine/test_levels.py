@@ -6,7 +6,7 @@ is after a while.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,14 @@ class Timed(InProcess):
         self.clock.sleep(int((QUERY_US + ROW_US * read) / self.cores))
 
 
-def opened(folder: Path, program: str = PROGRAM, qos: str = "dynamic-sampling") -> tuple[Engine, ManualClock]:
+def opened(
+    folder: Path, program: str = PROGRAM, qos: str = "dynamic-sampling", report: Callable[[str], None] | None = None
+) -> tuple[Engine, ManualClock]:
     clock = ManualClock(START)
     engine = Engine(
-        str(folder), clock=clock, backend=lambda: Timed(clock), options={"window_merge": "rows", "qos": qos}
-    )
+        str(folder), clock=clock, backend=lambda: Timed(clock), options={"window_merge": "rows", "qos": qos},
+        report=report,
+    )  # fmt: skip
     engine.sql(program)
     engine.open()
     model = engine._opened().core.costs.rows

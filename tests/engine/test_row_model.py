@@ -16,7 +16,7 @@ from punctual.estimate.row_costs import QueryCost, RowCosts, meaning_of
 from punctual.estimate.sampling import EstimatorErrors
 from punctual.plan.operators import OperatorNode, OperatorRows
 from punctual.plan.row_query import RowStatement, RowWindow, SparkText
-from punctual.runtime.backend import QueryTypes, RowAnswers, RowWork
+from punctual.runtime.backend import OverdueError, QueryTypes, RowAnswers, RowWork
 from punctual.store.manifest import Section
 from punctual.store.products import RetainedRows
 
@@ -106,3 +106,64 @@ def test_a_backlog_is_not_sampled() -> None:
     plane, files = Plane(0.8), held()
     model(EstimatorErrors(0.5), plane).run([work(files), work(files)], files, plane.answer)
     assert plane.samples == [1.0, 1.0]
+
+
+class Overdue(Plane):
+    """A job that is ended after so much core time and time."""
+
+    def __init__(self, used_us: float, took_us: int) -> None:
+        super().__init__(0.1)
+        self.ends_after = used_us, took_us
+        self.at = 0
+
+    def answer(self, works: Sequence[RowWork]) -> RowAnswers:
+        self.used_us += self.ends_after[0]
+        self.at += self.ends_after[1]
+        raise OverdueError
+
+
+def ended(used_us: float, took_us: int = 7_000_000) -> RowModel:
+    """A model that saw a job end so."""
+    plane, files = Overdue(used_us, took_us), held()
+    one = model(EstimatorErrors(0.05), plane)
+    one = RowModel(one.costs, lambda: plane.used_us, lambda: plane.at)
+    with pytest.raises(OverdueError):
+        one.run([work(files)], files, plane.answer)
+    return one
+
+
+def expected(one: RowModel) -> float:
+    (found,) = one.costs.predict([one.firing(work(held()), held())])
+    return found.median_us
+
+
+def test_a_job_that_was_ended_would_have_used_no_less() -> None:
+    before = expected(model(EstimatorErrors(0.05), Plane(0.1)))
+    dearer = ended(5 * before)
+    assert expected(dearer) > 1.5 * before
+    assert expected(ended(20 * before)) > expected(dearer)
+    assert expected(ended(0.9 * before)) == before, "what is below says nothing of all that was left"
+
+
+def test_a_plan_that_is_made_every_time_stays_one_where_its_job_is_ended() -> None:
+    plane = Overdue(1e9, 1)
+    costs = model(EstimatorErrors(0.05), plane).costs
+    costs = replace(costs, queries={"q": replace(costs.queries["q"], plans=3)})
+    one = RowModel(costs, lambda: plane.used_us, lambda: plane.at)
+    with pytest.raises(OverdueError):
+        one.run([work(held())], held(), plane.answer)
+    assert one.costs.queries["q"].planned
+
+
+def test_the_time_of_a_job_that_was_ended_is_counted_apart() -> None:
+    """What is run again is known by its own time."""
+    one = ended(1e6)
+    plane, files = Plane(0.1), held()
+    again = RowModel(one.costs, lambda: plane.used_us, lambda: 0)
+    again.run([work(files)], files, plane.answer)
+    rerun = again.take_rows_spent()
+    spent = one.take_rows_spent() + rerun
+    assert (spent.used_us, spent.expected_us) == (rerun.used_us, rerun.expected_us)
+    assert spent.ended_us == 7_000_000
+    assert spent.ended_expected_us == pytest.approx(expected(one), rel=0.1)
+    assert one.take_rows_spent().ended_us == 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks import quality_world
 from benchmarks.quality_measured import Measured, Plan, result
-from benchmarks.quality_optimum import Costs, Growth, budget, costs, demand, level, optimum, saturation, share
+from benchmarks.quality_optimum import Costs, Growth, costs, level, optimum, saturation, share
 from benchmarks.quality_point import Judged, Point, judged
 from benchmarks.quality_workload import arrivals, burst, due, program, queries, swinging, write_relations
 from benchmarks.quality_world import Script, Seen
@@ -22,7 +22,8 @@ from punctual.estimate.quality_curve import CURVES
 from punctual.kinds.program import compile_program
 
 BEGIN = 1_700_000_000 * SECOND
-EVEN = Costs({"join": Growth(0.0, 1e-4), "stats": Growth(0.0, 1e-4), "types": Growth(0.0, 1e-4)}, Growth(0.0, 0.0))
+NONE = Growth(0.0, 0.0)
+EVEN = Costs(dict.fromkeys(("join", "stats", "types"), Growth(0.0, 1e-4)), NONE, Growth(0.0, 1e-3), NONE)
 """Costs that grow with the rows and with nothing else, as the paper has them."""
 
 
@@ -76,11 +77,11 @@ def test_curves_of_the_optimum_are_those_of_the_engine(curve: str) -> None:
 def test_the_optimum_at_a_load_of_150_percent_is_the_published_one() -> None:
     """Equal quality, cost linear in the rows, the same for each query: 0.846 (0.804 with 5 % of overhead)."""
     wanted = queries(1)
-    rate = saturation(EVEN, 1, 2.0)
-    assert demand(EVEN, wanted, rate, 1.0) == pytest.approx(budget(EVEN, 1, rate, 2.0))
-    assert level(EVEN, wanted, 1, 1.5 * rate, 2.0) == pytest.approx(0.846, abs=0.002)
-    assert level(EVEN, wanted, 1, 1.5 * rate, 0.95 * 2.0) == pytest.approx(0.804, abs=0.005)
-    assert level(EVEN, wanted, 1, 0.99 * rate, 2.0) == 1.0
+    rate = saturation(EVEN, 1)
+    assert rate == pytest.approx(1_000)
+    assert level(EVEN, wanted, EVEN.all_due, 1, 1.5 * rate) == pytest.approx(0.846, abs=0.002)
+    assert level(EVEN, wanted, Growth(0.0, 1e-3 / 0.95), 1, 1.5 * rate) == pytest.approx(0.804, abs=0.005)
+    assert level(EVEN, wanted, EVEN.all_due, 1, 0.99 * rate) == 1.0
 
 
 def test_costs_grow_with_the_rows_and_their_square() -> None:
@@ -89,38 +90,44 @@ def test_costs_grow_with_the_rows_and_their_square() -> None:
 
 def test_the_optimum_is_the_highest_level_of_a_fine_grid() -> None:
     answers = {"join": Growth(0.2, 3e-4, 1e-8), "stats": Growth(0.1, 1e-4), "types": Growth(0.05, 5e-5)}
-    known = Costs(answers, Growth(0.2, 1e-4))
-    wanted, rate = queries(8), 1.4 * saturation(known, 8, 2.0)
-    left = (2.0 - known.reading.at(rate)) * 8
+    took = Growth(1.5, 2e-3, 1e-7)
+    known = Costs(answers, Growth(0.2, 1e-4), took, Growth(0.5, 1e-4))
+    wanted, rate = queries(8), 1.4 * saturation(known, 8)
+    whole = sum(answers[one.kind].rows(rate) for one in wanted)
     fits = [
         worth
         for worth in np.linspace(0, 1, 10_001)
-        if sum(
-            known.answers[one.kind].fixed
-            + known.answers[one.kind].rows(rate) * CURVES[one.curve].share(float(worth))
-            for one in wanted
-        )
-        <= left
+        if 1.5
+        + took.rows(rate)
+        / whole
+        * sum(answers[one.kind].rows(rate) * CURVES[one.curve].share(float(worth)) for one in wanted)
+        <= 8
     ]
-    found = level(known, wanted, 8, rate, 2.0)
+    found = level(known, wanted, took, 8, rate)
     assert found == pytest.approx(max(fits), abs=0.002)
-    assert optimum(known, 8, rate, 2.0) == pytest.approx((24 * found + 8 * 1.0) / 32)  # the counts between fit whole
+    assert optimum(known, 8, rate) == pytest.approx((24 * found + 8 * 1.0) / 32)  # the counts between fit whole
 
 
-def test_nothing_fits_where_fixed_costs_fill_the_cores() -> None:
-    known = Costs({kind: Growth(10.0, 1e-4) for kind in EVEN.answers}, Growth(0.0, 0.0))
-    assert level(known, queries(1), 1, 100, 2.0) == 0.0
+def test_nothing_fits_where_fixed_costs_take_all_the_time() -> None:
+    assert level(EVEN, queries(1), Growth(10.0, 1e-4), 1, 100) == 0.0
 
 
 def test_costs_are_lines_through_the_newer_half_of_two_runs() -> None:
-    def ledger(reading: float, answer: float) -> list[dict[str, Any]]:
-        warm = [{"record": "firing", "query": "join3", "used_ms": 9_000.0}] * 3
-        later = [{"record": "firing", "query": "join1", "used_ms": answer}] * 3
-        return [*warm, *later, *[{"record": "tick", "query": None, "used_ms": reading}] * 4]
+    def fired(query: str, at: int, used: float, slack: float) -> dict[str, Any]:
+        return {"record": "firing", "query": query, "at": at, "used_ms": used, "slack_seconds": slack}
 
-    found = costs([(100.0, 2.0, ledger(50.0, 110.0)), (300.0, 2.0, ledger(90.0, 130.0))])
+    def ledger(reading: float, answer: float, slack: float) -> list[dict[str, Any]]:
+        warm = [fired("join3", at, 9_000.0, -5.0) for at in (0, 8, 16)]
+        later = [fired("join1", at, answer, slack) for at in (24, 32, 40)]
+        others = [fired("types1", at, answer, slack + 1.0) for at in (4, 20, 24, 28, 32, 36, 40)]
+        return [*warm, *later, *others, *[{"record": "tick", "query": None, "used_ms": reading}] * 4]
+
+    runs = [(100.0, 2.0, ledger(50.0, 110.0, 2.5)), (300.0, 2.0, ledger(90.0, 130.0, 2.1))]
+    found = costs(runs, 4)
     assert found.answers["join"] == Growth(pytest.approx(0.1), pytest.approx(0.0001))
     assert found.reading == Growth(pytest.approx(0.015), pytest.approx(0.0001))
+    assert found.all_due == Growth(pytest.approx(1.3), pytest.approx(0.002))
+    assert found.often_due == Growth(pytest.approx(0.3), pytest.approx(0.002))
 
 
 def answer(query: str, at: int, quality: float = 0.9, *, on_time: bool = True) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def answer(
 def _window(
     order: WindowOrder, columns: Sequence[tuple[str, pa.DataType]], event_time: str, now: Now, number: int, draws: Draws
 ) -> pa.Table:
-    rows, report = drawn_rows(order, columns, event_time, now)
+    rows, (report,) = drawn_rows(order, columns, event_time, now)
     if report is not None:
         draws[number] = report
     return rows

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.kernel.panes.panes import Answered
-from punctual.kernel.sample.marks import row_marks
+from punctual.kernel.sample.draw import ITSELF
+from punctual.kernel.sample.marks import row_marks, share_marks
+from punctual.kinds.aggregates.sampled_answers import _of_call
 from punctual.kinds.aggregates.weighted import weighted
 from punctual.plan.aggregates import Aggregate, Aggregates
 from punctual.plan.expression import column_of
@@ -25,3 +27,18 @@ def test_a_sum_with_nan_is_nan_and_a_sum_of_nothing_is_null() -> None:
     total = found.values[0].to_pylist()
     assert np.isnan(total[0])
     assert total[1:] == [None, 10.0]
+
+
+def test_least_and_greatest_values_are_open_on_one_side_where_rows_may_be_missing() -> None:
+    """Three groups: some rows of the first may be missing, none of the second, and all of the third are NULL."""
+    thinned = int(share_marks(np.array([0.1]), 0.5)[0])
+    calls = (Aggregate("min", column_of("x")), Aggregate("max", column_of("x")))
+    body = Aggregates(GroupedRows(keys=(column_of("k"),)), calls)
+    seen = pa.array([4, 5, None], pa.int32())
+    keys = [pa.array(["a", "b", "c"]), pa.array([thinned, ITSELF, ITSELF])]
+    values = [seen, seen, pa.array([1] * 3)]
+    found = weighted(body, Answered(np.zeros(3, np.int64), keys, values, [None] * 3), 1)
+    ends = [[confidence, *(end and end.to_pylist() for end in said)] for confidence, *said in (
+        _of_call(body, found, number) for number in range(2)
+    )]  # fmt: skip
+    assert ends == [[1.0, [None, 5, None], [4, 5, None]], [1.0, [4, 5, None], [None, 5, None]]]

@@ -30,6 +30,7 @@ EDITS = re.compile(r"^import re\b|\bfrom re import|\.replace\(\s*[rf]?[\"'].*?[\
 MAY_EDIT_TEXT = {
     "plan/sql_text.py": "it quotes names and strings",
     "runtime/jvm/java.py": "what java prints",
+    "runtime/session.py": "the name of a master",
     "runtime/direct_values.py": "it reads expressions, and edits none",
     "runtime/plain_expressions.py": "it reads expressions, and edits none",
     "runtime/declared_types.py": "it reads types, and edits none",
@@ -42,6 +43,7 @@ MAY_EDIT_TEXT = {
     "runtime/row_queries/plan_graph.py": "the graph of a running plan",
     "runtime/row_queries/shards.py": "the names of nodes of a plan",
     "runtime/row_queries/window_sorts.py": "the names of nodes of a plan",
+    "kinds/aggregates/arithmetic.py": "it reads expressions, and edits none",
     "engine/batch/isolate.py": "what Spark says of a failed job",
     "engine/batch/state_faults.py": "what a task says of a file",
 }

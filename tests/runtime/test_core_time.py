@@ -131,3 +131,27 @@ def test_a_stage_reports_by_a_product_or_by_a_sum() -> None:
     assert list(Timed(stage, told.told)(one)) == one
     assert told.take() > 0
     assert told.take() == 0
+
+
+def test_a_tally_changes_only_under_the_mutex() -> None:
+    """Another thread may deal time out to it at the same moment, and one of the two would be lost."""
+    core_time = CoreTime()
+
+    class Watched:
+        _us = 0.0
+
+        @property
+        def us(self) -> float:
+            return self._us
+
+        @us.setter
+        def us(self, now: float) -> None:
+            assert core_time._mutex.locked()
+            self._us = now
+
+    core_time._own.tally = Watched()
+    core_time.add(7)
+    with core_time.call():
+        core_time.add(11)
+    assert core_time.untaken_us() == 18
+    assert core_time.take() == 18

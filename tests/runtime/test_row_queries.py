@@ -8,11 +8,17 @@ import random
 import pyarrow as pa
 import pytest
 
+from punctual.kernel.sample.budget import ScanBudget
+from punctual.kernel.sample.draw import Draw, DrawReport
+from punctual.plan.row_query import RowStatement, RowWindow, SparkText
+from punctual.runtime.backend import QueryTypes, RowWork, WindowTypes
 from punctual.runtime.operators.answer_rows import in_order
 from punctual.runtime.operators.slot_order import read, slot_order, written
 from punctual.runtime.operators.window_rows import RetainedFile, WindowOrder
 from punctual.runtime.row_queries.plan_nodes import tree_nodes
-from punctual.runtime.row_queries.slots import MOST_INSTANTS, MOST_SLOTS, dealt, places_for
+from punctual.runtime.row_queries.shards import in_shards, joined_draws
+from punctual.runtime.row_queries.shared_windows import SharedWindows, SlotReads, WindowUse
+from punctual.runtime.row_queries.slots import MOST_INSTANTS, MOST_SLOTS, dealt, places_for, windows_of
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -52,6 +58,45 @@ def test_an_order_travels_as_text_and_lists_a_file_once() -> None:
     assert again.window("2.1", 0) == last
     assert again.slots["1.1"].max_rows == 8
     assert again.window("2.0", 0) is None
+
+
+def timed_work(query: str, at: int = 10) -> RowWork:
+    """A query that joins two windows, samples of which know how much time there is."""
+    budget = ScanBudget(by=1_000, row_us=1.0)
+    windows = (WindowOrder((), 0, at, draw=Draw(0.5, "o", ("k",), number=n, budget=budget)) for n in range(2))
+    statement = RowStatement(SparkText(), ())
+    return RowWork(query, statement, QueryTypes((), (), (), (), ()), at, tuple(windows), 1, left_us=(1.0, 2.0))
+
+
+@pytest.mark.parametrize("tasks", [2, None])
+def test_scans_on_other_machines_know_nothing_of_time(tasks: int | None) -> None:
+    """Neither those of a query's own windows, nor those of windows that several share."""
+    works, asked = [timed_work("p"), timed_work("q")], {"1.0": 0, "2.0": 1}
+    windows = windows_of(list(asked), asked, works, tasks)
+    uses = [WindowUse(RowWindow(name, 10, ("k",)), WindowTypes((("k", pa.string()),), "t"), ()) for name in "sr"]
+    shared = SharedWindows(lambda *_arguments: None)
+    reads = [SlotReads(n, slot, 0, uses, works[n].windows) for slot, n in asked.items()]
+    slots = shared.slots(shared.of_job(reads), windows)
+    assert len(slots) == 2
+    of_shared = [draw for (order,), _rows in slots.values() for draw in order.draws]
+    alone = [draw for several in windows.values() for order in several for draw in order.draws]
+    assert len(of_shared) == len(alone) == 4
+    assert {draw.budget is None for draw in (*of_shared, *alone)} == {tasks is None}
+
+
+def test_shards_of_a_sample_know_nothing_of_time() -> None:
+    """Each would use another share, and an answer has one."""
+    parts = in_shards(timed_work("q"), (("k",), ("k",)), 3)
+    draws = [window.draw for part in parts for window in part.windows]
+    assert draws == [Draw(0.5, "o", ("k",), number=n) for _part in range(3) for n in range(2)]
+    assert [window.share and window.share.part for part in parts for window in part.windows] == [0, 0, 1, 1, 2, 2]
+
+
+def test_shards_report_as_one() -> None:
+    """One of them has no row of the first window, so nobody read the second."""
+    reports = [{0: DrawReport(8, 3, 0.5, at=7), 1: DrawReport(4, 4, 0.5, at=8)}, {0: DrawReport(0, 0, 0.5, at=6)}]
+    whole = {0: DrawReport(8, 3, 0.5, at=6), 1: DrawReport(4, 4, 0.5, at=8)}
+    assert joined_draws(reports) == joined_draws(reports[::-1]) == whole
 
 
 def test_answers_are_sorted_as_spark_sorts() -> None:

@@ -61,6 +61,20 @@ def test_feedback_by_a_script() -> None:
         assert found["floor"] == 0.8
 
 
+def test_feedback_counts_what_answers_call_late() -> None:
+    """A query with neither DEADLINE nor QUALITY is never late, however long it takes; with QUALITY by its period."""
+    for other, drops in ((sampled("other", 1, None), False), (sampled("other", 1, LINEAR), True)):
+        one = Script(Rules("stepped", timed=True, qos="feedback"), sampled("a", 1, LINEAR, 60), other)
+        one(ReadAsked(one.now()))
+        one(BatchRead(one.now(), 0, 0))
+        one.committed(0, 1)
+        answer = one.applied(0, {"a": ExecutionCost(0, 10), "other": ExecutionCost(0, 10)})[-1]
+        while isinstance(answer, Answer):
+            one.at += 3 * SECOND
+            answer = next((c for c in one(PassAnswered(one.now(), 3.0 * SECOND)) if isinstance(c, Answer)), None)
+        assert (one.state.feedback.after(one.at + SECOND).drop > 0.0) == drops
+
+
 def test_hopeless_is_what_no_schedule_of_one_query_can_do() -> None:
     random = np.random.default_rng(5)
     for _ in range(500):

@@ -74,6 +74,14 @@ def test_a_late_firing_makes_nobody_worse() -> None:
     assert punctual_ones(firings, 0, 1) == [1]
 
 
+def test_where_nobody_who_gives_way_can_be_on_time_the_level_is_nothing() -> None:
+    lost, exact, saves_nothing = Firing(-1, 1, 10, LINEAR), Firing(50, 1, 10), Firing(-1, 1, 0, LINEAR)
+    assert level([lost], 0, 1) == 0.0
+    assert level([lost, exact, saves_nothing], 0, 1) == 0.0
+    assert level([lost, Firing(50, 1, 10, LINEAR)], 0, 1) == 1.0
+    assert level([exact, saves_nothing], 0, 1) == 1.0, "nobody gives way"
+
+
 def test_who_has_no_curve_is_never_made_worse() -> None:
     exact = Firing(1_000, 100, 700)
     found = level([exact, Firing(1_000, 0, 400, LINEAR)], 0, 1)

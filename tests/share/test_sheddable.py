@@ -27,11 +27,19 @@ TABLE = f"SELECT k, sum(x) AS m FROM A {WINDOW} GROUP BY k {PERIOD} QUALITY (100
 
 
 def test_the_least_share_is_that_of_the_strictest_reader() -> None:
-    assert shedding(planned(LINEAR)) == {"a": Shedding(0.01)}
-    assert shedding(planned(LINEAR, TABLE)) == {"a": Shedding(0.4)}
+    assert shedding(planned(LINEAR)) == {"a": Shedding(0.01, strictest="q0")}
+    assert shedding(planned(LINEAR, TABLE)) == {"a": Shedding(0.4, strictest="q1")}
+    assert shedding(planned(TABLE, LINEAR, TABLE)) == {"a": Shedding(0.4, strictest="q0")}
     assert ingest_shares(shedding(planned(LINEAR, TABLE)), {"a": 0.1}, None) == {"a": 4_000}
     assert ingest_shares(shedding(planned(LINEAR)), {"a": 1.0}, None) == {}
     assert ingest_shares(shedding(planned(LINEAR)), {"a": 0.5}, 0.25) == {"a": 2_500}
+
+
+def test_who_accepts_no_less_than_everything_is_named() -> None:
+    everything = LINEAR.replace("LINEAR", "(100% => 1)")
+    plan = planned(LINEAR, everything, TABLE)
+    assert shedding(plan) == {"a": Shedding(1.0, "query q1 accepts no less than all of its rows")}
+    assert ingest_shares(shedding(plan), {"a": 0.5}, None) == {}
 
 
 @pytest.mark.parametrize(

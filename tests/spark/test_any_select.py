@@ -21,8 +21,8 @@ from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.runtime.row_queries.row_session import row_session
+from tests.spark.backends import Shared
 from tests.spark.row_programs import random_rows
-from tests.spark.test_cases import Shared
 
 pytestmark = pytest.mark.spark
 

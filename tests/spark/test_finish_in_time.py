@@ -17,7 +17,9 @@ from punctual.engine.answers import row_answers
 from punctual.engine.answers.scan_budgets import PassTime
 from punctual.engine.engine import Engine
 from punctual.kernel.sample import kept
+from punctual.runtime.backend import RowWork
 from punctual.runtime.row_queries.slots import beside
+from tests.engine.test_cut_answers import JOINED, joined_part
 from tests.engine.test_finish_in_time import JOIN, STREAM, check_cut_join, feed_joined, of_the_share
 
 pytestmark = pytest.mark.spark
@@ -97,6 +99,39 @@ def test_a_join_without_time_is_cut_on_both_sides_at_one_key(tmp_path: Path, mon
     assert [(one["kept"], one["basis"]) for one in before] == [(1.0, "exact")] * 2
     assert (cut["kept"], cut["quality"], cut["on_time"]) == (0.2, 0.5, True)
     check_cut_join(cut, 2, of_the_share(tmp_path / "asked", 0.2, 4, program))
+
+
+def test_an_outer_join_without_time_has_only_rows_of_the_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the scan of the preserved side knows of time, so no key seems to match nothing that has a match."""
+    works: list[RowWork] = []
+    real = row_answers.with_budgets
+
+    def seen(*arguments: Any) -> list[RowWork]:
+        found = real(*arguments)
+        works.extend(found)
+        return found
+
+    program = JOINED.format("s.k AS k, s.a AS a, r.b AS b", "LEFT")
+    slow = program.replace("1 SECOND QUALITY LINEAR", "10 MINUTES QUALITY (100% => 1, 20% => 0.5)")
+    assert slow != program
+    with Engine(str(tmp_path)) as engine:
+        engine.sql(STREAM + slow)
+        engine.open()
+        for window in range(3):
+            feed_joined(engine, window)
+        monkeypatch.setattr(PassTime, "of", staticmethod(lambda _jobs, began, _ahead, _finish: PassTime(began, began)))
+        monkeypatch.setattr(row_answers, "overdue", lambda *_arguments: None)
+        monkeypatch.setattr(row_answers, "with_budgets", seen)
+        feed_joined(engine, 3)
+        *before, cut = answers(engine, "pairs")
+    assert [[draw.budget is None for draw in window.draws] for window in works[-1].windows] == [[False], [True]]
+    assert [(one["kept"], one["basis"]) for one in before] == [(1.0, "exact")] * 2
+    assert (cut["kept"], cut["quality"], cut["basis"]) == (0.2, 0.5, "sample")
+    said = {"share": 0.2, "salt": iso(cut["at"]), "by": ["k"]}
+    assert orjson.loads(cut["sample"]) == {"s": said, "r": said}
+    assert cut["rows"] == joined_part("LEFT", 2, said)
 
 
 def test_tasks_have_stretches_of_slots(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from punctual.runtime.row_queries import row_plans
 from tests.engine.joined_samples import answers, fed
 from tests.engine.test_joined_samples import END, JOIN, close, joins
 from tests.inprocess.backend import InProcess
-from tests.spark.test_cases import Shared
+from tests.spark.backends import Shared
 
 pytestmark = pytest.mark.spark
 

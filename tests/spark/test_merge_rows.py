@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from punctual.runtime.row_queries import row_plans
 from tests.engine.merge_programs import SELECTS, feed, opened, played, program
+from tests.spark.backends import Shared
 from tests.spark.counting import counting
-from tests.spark.test_cases import Shared
 
 pytestmark = pytest.mark.spark
 

@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from punctual.engine.engine import Engine
+from tests.spark.backends import Shared
 from tests.spark.command import answers
-from tests.spark.test_cases import Shared
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from tests.oracles.random_programs import RandomProgram, difference
 from tests.oracles.random_rows import Batch, random_batches
+from tests.spark.backends import Shared
 from tests.spark.command import lines
-from tests.spark.test_cases import Shared
 
 pytestmark = pytest.mark.spark
 

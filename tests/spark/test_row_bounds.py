@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from punctual.clock import SystemClock
 from punctual.engine.batch.state_faults import state_fault
+from punctual.kernel.sample.budget import ScanBudget
+from punctual.kernel.sample.draw import Draw
 from punctual.runtime.backend import OverdueError, RowWork
 from punctual.runtime.operators.task_files import write_payload
 from punctual.runtime.row_queries import job_watch, row_plans
@@ -93,6 +95,33 @@ def test_large_windows_are_answered_in_shards_with_the_same_bytes(
     assert [name for name, one, other in zip(queries, plain, found) if one != other] == []
     assert set(asked) >= IN_SHARDS
     assert not WHOLE & set(asked)
+
+
+def test_shards_of_a_sample_have_one_share_and_report_all_rows(
+    spark: SparkSession, kept: list[Retained], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their scans know that there is no time left; each would use less by itself, and the answer has one share."""
+    query = row_query(SAME_AS_DUCKDB["inner"], "inner")
+    whole = work(query, types_of(spark, query)["inner"], kept[0], INSTANTS[1])
+    draws = [Draw(0.6, "o", ("k",), number=number) for number in range(2)]
+    plain = replace(whole, windows=tuple(replace(one, draw=draw) for one, draw in zip(whole.windows, draws)))
+    late = ScanBudget(by=1, row_us=1.0, least=0.01)
+    timed = replace(
+        whole,
+        windows=tuple(replace(one, draw=replace(draw, budget=late)) for one, draw in zip(whole.windows, draws)),
+        left_us=(0.0, 1.0),
+    )
+    expected = RowPlans(spark, 2).run([plain], TABLES)
+    real = row_plans.in_shards
+    monkeypatch.setattr(row_plans, "LARGE_BYTES", 100)
+    monkeypatch.setattr(row_plans, "in_shards", lambda one, keys, _parts: real(one, keys, 5))
+    found = RowPlans(spark, 2).run([timed], TABLES)
+    assert found.tables == expected.tables
+    assert 0 < found.tables[0].num_rows < RowPlans(spark, 2).run([whole], TABLES).tables[0].num_rows
+    (told,), (alone,) = found.draws, expected.draws
+    assert replace(told[0], at=0) == replace(alone[0], at=0)
+    assert 0 < told[1].kept <= alone[1].kept  # where a shard has no row of the first window nobody reads the second
+    assert [(one.share, one.part) for one in told.values()] == [(0.6, 1.0)] * 2
 
 
 def test_a_runaway_join_is_stopped_with_its_numbers(

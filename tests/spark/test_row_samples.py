@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from punctual.explain.look import look_at
 from punctual.kernel.sample import kept
+from punctual.plan.row_query import RowSampling
 from tests.engine.joined_samples import NAMES, STREAMS, TYPES, answers, fed, in_window
-from tests.spark.test_cases import Shared
+from tests.spark.backends import Shared
+from tests.spark.row_programs import row_query, types_of
 
 pytestmark = pytest.mark.spark
 
@@ -88,6 +90,26 @@ def kept_rows(answer: dict[str, Any]) -> list[dict[str, Any]]:
         if is_kept and row[3] is not None and row[3] > 1
     ]
     return sorted(found, key=lambda row: (row["k"] is not None, row["k"] or "", row["twice"]))
+
+
+PRESERVED = {
+    "inner": ("SELECT a.k, b.w FROM {a} JOIN {b} ON a.k = b.k", None),
+    "left": ("SELECT a.k, b.w FROM {a} LEFT JOIN {b} ON a.k = b.k", 0),
+    "semi": ("SELECT a.k, a.v FROM {a} LEFT SEMI JOIN {b} ON a.k = b.k", 0),
+    "exists": ("SELECT a.k, a.v FROM {a} WHERE EXISTS (SELECT 1 FROM {b} WHERE a.k = b.k)", 0),
+    "anti": ("SELECT a.k, a.v FROM {a} LEFT ANTI JOIN {b} ON a.k = b.k", 0),
+    "counted": ("SELECT a.k, count(b.w) AS n FROM {a} LEFT JOIN {b} ON a.k = b.k GROUP BY a.k", 0),
+    "second": ("WITH b AS (SELECT k, w FROM {b}) SELECT a.k, b.w FROM {a} LEFT JOIN b ON a.k = b.k", 1),
+}
+
+
+def test_a_plan_says_which_side_of_a_join_is_preserved(spark: SparkSession) -> None:
+    """The number of its window, as the text has them; where the join is an inner one neither is."""
+    windows = {"a": "s [RANGE 10 SECONDS] AS a", "b": "r [RANGE 20 SECONDS] AS b"}
+    queries = [row_query(f"{text.format(**windows)} QUALITY LINEAR", name) for name, (text, _side) in PRESERVED.items()]
+    found = {name: types.sampling for name, types in types_of(spark, *queries).items()}
+    by = (("k",), ("k",))
+    assert found == {name: RowSampling(by, preserved=side) for name, (_text, side) in PRESERVED.items()}
 
 
 def test_check_says_how_queries_are_sampled_and_why_not(spark: SparkSession, tmp_path: Path) -> None:

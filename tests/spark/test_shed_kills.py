@@ -65,10 +65,14 @@ from punctual.engine.answers.delivery import Delivery
 from punctual.ports.sinks import jsonl
 
 
-def hold(point, blocks):
+def is_asked(point, blocks):
     asked = Path("hold")
     sampled = any("sample" in block.table.column("basis").to_pylist() for block in blocks)
-    if sampled and asked.exists() and asked.read_text() == point:
+    return sampled and asked.exists() and asked.read_text() == point
+
+
+def hold(point, blocks):
+    if is_asked(point, blocks):
         Path("held").write_text(point)
         time.sleep(3600)
 
@@ -85,7 +89,7 @@ def write(self, position, blocks):
 
 def half(blocks):
     for query, text in lines_of(blocks):
-        if Path("hold").exists() and Path("hold").read_text() == "torn":
+        if is_asked("torn", blocks):
             yield query, text.slice(0, text.size // 2)
             hold("torn", blocks)
         yield query, text

@@ -138,6 +138,8 @@ QUERIES: list[tuple[str, str, str]] = [
      "QUALITY (1 => (a 100%, b 100%), 0.7 => (a 60%))", "0.7 => (a 60%)"),
     ("bind.bad-quality", f"SELECT count(*) FROM speed {WINDOW} a, rfid {WINDOW} b WHERE tag = sensor PERIOD 1 MINUTE "
      "QUALITY (1 => (a 100%, b 100%), 0.7 => (a 60%, b 30%), 0.6 => (b 40%, a 50%))", "0.6 => (b 40%, a 50%)"),
+    *(("bind.bad-quality", f"SELECT {what} FROM speed {WINDOW} a JOIN rfid {WINDOW} b ON tag = sensor PERIOD 1 MINUTE "
+       "QUALITY (1 => (a 100%), 0.7 => (a 60%))", "1 => (a 100%)") for what in ("count(*)", "a.kmh")),
 ]
 
 NOTHING_RUNS: list[tuple[str, str, str]] = [

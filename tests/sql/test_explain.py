@@ -105,6 +105,18 @@ def test_how_a_query_is_sampled_or_why_it_never_is() -> None:
     ]
 
 
+def test_the_strictest_reader_of_a_stream_is_named() -> None:
+    text = """
+        CREATE STREAM gps (t TIMESTAMP EVENT TIME, kmh DOUBLE) FROM FILES 'in' FORMAT JSON;
+        CREATE QUERY loose AS SELECT sum(kmh) AS n FROM gps [RANGE 10 SECONDS] PERIOD 5 SECONDS QUALITY LINEAR;
+        CREATE QUERY strict AS SELECT sum(kmh) AS n FROM gps [RANGE 10 SECONDS] PERIOD 5 SECONDS
+        QUALITY (100% => 1, 40% => 0.5);
+    """
+    said = look_at(text, BASE, {}, types=False).sharing()
+    least = "to no less than 40 % of its rows, the least that query strict accepts"
+    assert f"      shed at ingest where reading is too much, {least}\n" in said
+
+
 def test_check_says_where_quality_has_no_effect() -> None:
     """In the words that it has for row queries."""
     said = look_at(SAMPLED, BASE, {}, types=False).answered_from()

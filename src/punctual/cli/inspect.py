@@ -64,6 +64,8 @@ def status(arguments: argparse.Namespace) -> int:
         for plan in found["cadence"]:
             plans.add_row(plan["method"], f"{plan['queries']:,}", f"{plan['runs']:,}", plan["since"] or "the start")
         console.print(plans)
+    for text in found["warnings"]:
+        console.print(Text(f"\nwarning: {text}"), soft_wrap=True)
     for query in found["queries"].values():
         if query["reason"]:
             console.print(Text("\n" + query["reason"]), soft_wrap=True)

@@ -104,15 +104,14 @@ class Core:
         self._jobs = PassJobs(self.programs)
         self._memories = KindMemories(store)
         self.held = HeldBatches(store, backend, clock, options.placement)
-        self.costs = Costs(store.costs, backend, self.held, clock, options.qos)
+        self.costs = Costs(store.costs, backend, self.held, clock)
         """What reading and answering cost."""
         self.ledger = Ledger(
             store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
         )
         self._answering = Answering(
-            backend, clock, self.delivery.last, self._memories, self.costs.accounts, self.costs.rows, timed=timed,
-            cuts=timed and options.keep is None and options.qos in ("dynamic-sampling", "fixed-sampling"),
-        )  # fmt: skip
+            backend, clock, self.delivery.last, self._memories, self.costs.accounts, self.costs.rows, timed=timed
+        )
         self.sources = Sources(report, patient=timed)
         self.ingest = Ingest(backend, store, tables, self.sources, clock, self.costs.accounts, report)
         self._clock = clock
@@ -165,8 +164,18 @@ class Core:
         self.programs.adopt(running, change.options, progress)
         self.sources.feeds |= change.feeds
         self.progress = progress
-        scan = change.options.window_merge == "scan"
-        return self.held.rehold(running, self.programs.state.units, scan=scan, placement=change.options.placement)
+        options = change.options
+        self.delivery.keep_us = self.ledger.keep_us = options.keep_answers_us
+        scan = options.window_merge == "scan"
+        rehold = self.held.rehold(running, self.programs.state.units, scan=scan, placement=options.placement)
+
+        def installed() -> None:
+            rehold()
+            self.costs.rows.fixed = options.qos == "fixed-sampling"
+            by_level = options.keep is None and options.qos in ("dynamic-sampling", "fixed-sampling")
+            self._answering.cuts = self._timed and by_level
+
+        return installed
 
     def reaches(self, progress: Mapping[str, Progress] | None = None) -> dict[str, Reach]:
         """How far streams have come."""
@@ -406,7 +415,9 @@ class Core:
 
     def close(self) -> None:
         """Leave a state that resumes."""
-        self.costs.save()
-        self.delivery.close()
-        self.ledger.keep_up(now=True)
-        self.store.close()
+        try:
+            self.costs.save()
+            self.delivery.close()
+            self.ledger.keep_up(now=True)
+        finally:
+            self.store.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.clock import Clock
-from punctual.config import Qos
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.held.held_batches import HeldBatches
 from punctual.estimate.accounts import Accounts
@@ -14,13 +13,13 @@ from punctual.estimate.known_costs import KnownCosts
 from punctual.estimate.operator_costs import FIRST_GUESS
 from punctual.estimate.row_costs import RowCosts
 from punctual.runtime.backend import Backend
-from punctual.store.saved_costs import SavedCosts
+from punctual.store.noted import Noted
 
 
 class Costs:
     """The models of one engine: ``accounts`` of reading and of panes, ``rows`` of row queries."""
 
-    def __init__(self, saved: SavedCosts, backend: Backend, held: HeldBatches, clock: Clock, qos: Qos) -> None:
+    def __init__(self, saved: Noted, backend: Backend, held: HeldBatches, clock: Clock) -> None:
         self._saved = saved
         self._held = held
         known = saved.read(KnownCosts) or KnownCosts()
@@ -28,8 +27,7 @@ class Costs:
             known = replace(known, rows=RowCosts())
         self._saved_rates = known.rates
         self.accounts = Accounts(known.accounts)
-        used, fixed = backend.core_time.untaken_us, qos == "fixed-sampling"
-        self.rows = RowModel(known.rows, used, clock.monotonic, fixed=fixed)
+        self.rows = RowModel(known.rows, backend.core_time.untaken_us, clock.monotonic)
 
     def executions(self) -> dict[str, ExecutionCost] | None:
         """What the next execution of each row query will cost; None where nobody knows. On the holder's thread."""

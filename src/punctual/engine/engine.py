@@ -286,17 +286,8 @@ class Engine(Lifecycle):
 
     def _rules(self, options: Options, cores: float) -> Rules:
         timed = self._live or self._speed is not None
-        return Rules(
-            timed=timed,
-            speed=self._speed,
-            qos=options.qos,
-            keep=options.keep,
-            cores=cores,
-            replans=timed and options.window_merge == "scan",
-            tick_us=options.tick_us,
-            idle_us=options.idle_us,
-            batches_per_base=BATCHES_PER_BASE,
-        )
+        rules = Rules(timed=timed, speed=self._speed, cores=cores, batches_per_base=BATCHES_PER_BASE)
+        return rules.with_options(options)
 
     def _before_backend(self, store: Store) -> None:
         self._all_sinks = {**self._out_sink(store), **self._sinks}
@@ -370,8 +361,7 @@ class Engine(Lifecycle):
             "load": loop.load,
             "open_answers": loop.state.firings.most,
             "level": loop.state.level,
-            "fairness": loop.state.fairness,
-            "warnings": warnings(loop.state),
+            "warnings": list(warnings(loop.state).values()),
             "waiting": {name: asdict(backlog) for name, backlog in loop.core.ingest.waiting.items()},
         }
 

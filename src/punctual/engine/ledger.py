@@ -73,7 +73,7 @@ class Ledger:
     ) -> None:
         self._files = files
         self._clock = clock
-        self._keep_us = keep_us
+        self.keep_us = keep_us
         self._core_time = core_time
         self._cores = cores
         self._timed = timed
@@ -128,7 +128,7 @@ class Ledger:
         if now or self._records >= MOST_RECORDS or self._clock.monotonic() - self._since >= SEAL_US:
             self._files.seal(self.unsealed(), self._waiting[-1].recorded)
             self._waiting, self._records = [], 0
-            self._files.trim(self._clock.now() - self._keep_us)
+            self._files.trim(self._clock.now() - self.keep_us)
 
     def unsealed(self) -> pa.Table:
         """The records that are in no file yet, in order."""

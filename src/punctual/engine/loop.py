@@ -21,6 +21,7 @@ from punctual.clock import SECOND, Clock, Micros
 from punctual.engine.answers.answering import AnsweredPass
 from punctual.engine.batch.failing_clause import reason_to_stop
 from punctual.engine.batch.ingest import BatchResult
+from punctual.engine.contract_warnings import ContractWarnings
 from punctual.engine.core import Committed, Core
 from punctual.engine.crew import Crew, Done
 from punctual.engine.held.held_batches import Applied
@@ -30,6 +31,7 @@ from punctual.engine.shedding import Shedding, ShedRecord
 from punctual.errors import PunctualError, RunError
 from punctual.estimate.spent import RowsSpent
 from punctual.kernel.sample.marks import SHARES
+from punctual.schedule.choosing import warnings
 from punctual.schedule.events import (
     Answer,
     Apply,
@@ -117,7 +119,8 @@ class Loop:
         self._watch = watch
         self._crew = Crew()
         self._shedding = Shedding()
-        self._stuck = False
+        self._warnings = ContractWarnings(core.store.warnings, core.report)
+        self._why_shed = ""
         self._events: deque[Event] = deque()
         self._result: BatchResult | None = None
         self._pending: Change | None = None
@@ -266,8 +269,8 @@ class Loop:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Read(limit, shares):
-                snapshot, self._stuck = self.core.snapshot(), self.state.intake.shedding.stuck
+            case Read(limit, shares, why):
+                snapshot, self._why_shed = self.core.snapshot(), why
                 self._do(self._crew.reader, lambda: self.core.ingest.read(snapshot, limit, shares), self._batch_read)
             case Look():
                 self._do(self._crew.scout, self.core.ingest.look, lambda _seen: None)
@@ -321,10 +324,17 @@ class Loop:
         if result.running is not self.core.programs.running:
             self._install(self.core.programs.current(), result.running)
         found = self.core.commit(result, pace)
-        shares = {name: parts / SHARES for name, parts in result.shares.items()}
-        for shed in self._shedding.of_batch(shares, stuck=self._stuck):
-            self.core.ledger.shed(shed)
+        self._shed(result)
         self._committed(found)
+
+    def _shed(self, result: BatchResult) -> None:
+        """Say where shedding of streams begins, changes and ends, and why."""
+        shares = {name: parts / SHARES for name, parts in result.shares.items()}
+        may = result.running.shedding
+        whole = {name: one.why_not for name, one in may.items() if one.why_not is not None}
+        for shed in self._shedding.of_batch(result.planned, shares, self._why_shed, whole):
+            self.core.report(shed.text)
+            self.core.ledger.shed(shed)
 
     def _committed(self, found: Committed | None) -> None:
         if found is None:
@@ -364,6 +374,8 @@ class Loop:
             rows_spent = found.rows_spent + RowsSpent(finish_us=found.from_rows * delivered_us)
             rows = found.rows_us, rows_spent, found.executions
             self._send(PassAnswered(self._now(), took, gone, found.costs, *rows))
+            if self.state.rules.timed and self.state.executions:
+                self._warnings.found(warnings(self.state))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)
 
@@ -411,7 +423,8 @@ class Loop:
 
     def _program_changed(self) -> None:
         programs = self.core.programs
-        self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, programs.rates))
+        rates, options = programs.rates, programs.options
+        self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, rates, options))
 
 
 def _jvm_died() -> RunError:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from punctual.clock import SECOND, Micros, iso
 from punctual.engine.batch.progress import BatchRecord, added_letters, committed
+from punctual.engine.contract_warnings import SavedWarnings
 from punctual.engine.journal import Journal
 from punctual.engine.ledger_figures import figures, newest_records
 from punctual.engine.program.cadences import Cadences
@@ -52,6 +53,7 @@ def read_status(directory: str, unsealed: pa.Table | None = None) -> dict[str, A
         "batches": 0 if newest is None else newest.batch + 1,
         "last_commit": None if record is None else iso(record.wall),
         **of_program,
+        "warnings": list((store.warnings.read(SavedWarnings) or SavedWarnings()).texts),
         "streams": streams,
         "tables": {} if record is None else record.tables,
         "queries": {

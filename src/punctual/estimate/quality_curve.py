@@ -9,14 +9,14 @@ table is flat.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from punctual.plan.quality import Quality
+from punctual.plan.quality import Quality, QualityPoint
 
 LEAST_SHARE = 0.01
 """What a curve keeps of its input at least: below that nothing can be said of an answer."""
@@ -164,11 +164,27 @@ def curve_of(quality: Quality) -> QualityCurve:
     """The curve that QUALITY names, or the one through its points."""
     if quality.curve is not None:
         return CURVES[quality.curve]
-    rising = sorted((sum(point.shares) / len(point.shares), point.quality, point.shares) for point in quality.points)
-    if rising[0][0] <= 0.0:  # of nothing at all nothing can be said
-        rising = [(LEAST_SHARE, rising[0][1], (LEAST_SHARE,) * len(rising[0][2])), *rising[1:]]
+    points = _with_something(quality.points)
+    rising = sorted((sum(point.shares) / len(point.shares), point.quality, point.shares) for point in points)
     means = table((mean, worth) for mean, worth, _shares in rising)
     return SeveralInputs(means, tuple(shares for *_mean, shares in rising)) if quality.inputs else means
+
+
+def _with_something(points: Sequence[QualityPoint]) -> list[QualityPoint]:
+    """Points from good to bad, as far as something of every input is used: of nothing at all nothing can be said.
+
+    A table that goes on to nothing of an input ends where so little of it is used as a curve keeps at least; or at the
+    point before, where that has even less.
+    """
+    found = [point for point in points if min(point.shares) > 0.0]
+    if len(found) < len(points):
+        last, nothing = found[-1], points[len(found)]
+        part = max(LEAST_SHARE / more for more, less in zip(last.shares, nothing.shares) if less == 0.0)
+        if part < 1.0:
+            shares = (round(less + part * (more - less), 12) for more, less in zip(last.shares, nothing.shares))
+            worth = nothing.quality + part * (last.quality - nothing.quality)
+            found.append(QualityPoint(worth, tuple(shares)))
+    return found
 
 
 def input_shares(quality: Quality, share: float) -> dict[str, float]:

@@ -285,6 +285,19 @@ class RowCosts:
             )
         return RowCosts(operators, queries)
 
+    def after_ended(self, firings: Sequence[RowFiring], used_us: float) -> RowCosts:
+        """The same with a job that was ended before it was done: it would have used no less than this.
+
+        Where that is no more than was expected, it says nothing.
+        """
+        if used_us <= sum(one.median_us for one in self.predict(firings)):
+            return self
+        return self.after(firings, self.unseen(firings), used_us)
+
+    def unseen(self, firings: Sequence[RowFiring]) -> list[RowExecution]:
+        """Executions of which nobody saw more than that they began."""
+        return [RowExecution(None, self.of(firing).planned) for firing in firings]
+
     def _errors(self, firing: RowFiring, execution: RowExecution) -> EstimatorErrors:
         """How far off the selectivities of before were, and those of a sampler, by what they make of the cost."""
         found, before = execution.rows, self.of(firing)

@@ -2,12 +2,12 @@
 
 Model
 -----
-A job keeps all cores busy for as long as the core time of its queries says, and takes a latency that is nobody's: its
-own part, waiting for the slowest task. Both are measured with every job. The latency is smoothed. What jobs used of
-what would be expected of them now is remembered for the last ones, and reckoned with cautiously: nearly all were no
-dearer. Only the larger ones of them say anything of a job that may be late: small ones vary more. It is by what is
-expected now, and not by what was expected before: what costs have been learned of an error since is not counted a
-second time.
+``T = latency + stretch * C / cores``. The latency is a job's own, whatever is in it. The stretch is how much longer the
+core time ``C`` of its queries takes than if all cores were busy with it: tasks wait for the slowest of them, and for
+Python. Both are learned with every job, small ones and large ones. How long the last jobs took by what would be
+expected of them now is remembered, and reckoned with cautiously: nearly all were no longer. Only the larger ones of
+them say anything of a job that may be late: small ones vary more. It is by what is expected now, and not by what was
+expected before: what costs have been learned of an error since is not counted a second time.
 
 Once the job is done its answers are written, row after row, on one core while others stand idle.
 """
@@ -18,41 +18,54 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from punctual.estimate.linear_cost import ALPHA, LinearCost
+from punctual.estimate.linear_cost import LinearCost
 from punctual.estimate.spent import RowsSpent
 
-GUESSED_US = 50_000.0
+TIME = LinearCost.guessed(50_000.0, work=1.0)
 FINISH = LinearCost.guessed(20_000.0, rows=2.0)
 REMEMBERED = 16
-CAUTION = 0.95
+CAUTION = 1.645
+"""So many deviations above what is usual: one in twenty takes longer. There are too few jobs to count these."""
+FAR_OFF = 4.5
+"""What is further off than so many times the median error counts as this: three deviations, were it normal. The first
+jobs of a process are slow, and so is one in which memory is collected."""
 LEAST_CAUTION = 1.03
 """No job is known better than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsTook:
-    """``jobs`` are the last ones, by used and expected core time; ``finish`` is how long writing answers takes."""
+    """``jobs`` are the last ones: how long each took, and how long its expected core time is on all cores.
 
-    latency_us: float = GUESSED_US
+    ``time`` is how long a job takes by that, ``finish`` how long writing answers takes.
+    """
+
+    time: LinearCost = TIME
     jobs: tuple[tuple[float, float], ...] = ()
     finish: LinearCost = FINISH
 
     def after(self, spent: RowsSpent, took_us: float, cores: float) -> RowsTook:
         """The same with one more job.
 
-        >>> job = RowsTook().after(RowsSpent(1.2e6, 1e6), 0.7e6, 2.0)
-        >>> round(job.latency_us), round(job.pace, 3)
-        (100000, 1.236)
+        >>> took = RowsTook()
+        >>> for work in (1e6, 8e6, 5e6, 3e6) * 5:
+        ...     took = took.after(RowsSpent(work, work), 100_000 + 1.4 * work / 2, 2.0)
+        >>> round(took.latency_us, -4), round(took.pace, 2)
+        (80000.0, 1.45)
         """
         finish = self.finish
         if spent.finish_us > 0.0:
             finish = finish.after({"rows": spent.answer_rows}, spent.finish_us)
         if spent.expected_us <= 0.0 or spent.used_us <= 0.0 or not spent.usual:
             return replace(self, finish=finish)
-        latency = max(0.0, took_us - spent.used_us / cores)
-        if self.jobs:
-            latency = (1 - ALPHA) * self.latency_us + ALPHA * latency
-        return RowsTook(latency, (*self.jobs, (spent.used_us, spent.expected_us))[-REMEMBERED:], finish)
+        work_us = spent.expected_us / cores
+        time = self.time.after({"work": work_us}, took_us)
+        return RowsTook(time, (*self.jobs, (took_us, work_us))[-REMEMBERED:], finish)
+
+    @property
+    def latency_us(self) -> float:
+        """How long a job takes besides what is in it."""
+        return self.time.fixed_us
 
     @property
     def row_us(self) -> float:
@@ -71,7 +84,8 @@ class RowsTook:
         """By what expected core time is multiplied to be reckoned with."""
         if not self.jobs:
             return LEAST_CAUTION
-        large = max(expected for _used, expected in self.jobs) / 2
-        ratios = [used / expected for used, expected in self.jobs if expected >= large]
-        usual, high = np.quantile(ratios, (0.5, CAUTION))
-        return float(max(LEAST_CAUTION * usual, high))
+        large = max(work for _took, work in self.jobs) / 2
+        ratios = [max(0.0, took - self.latency_us) / work for took, work in self.jobs if work >= large]
+        usual = float(np.median(ratios))
+        far = FAR_OFF * float(np.median(np.abs(np.array(ratios) - usual)))
+        return max(LEAST_CAUTION * usual, usual + CAUTION * float(np.std(np.clip(ratios, usual - far, usual + far))))

@@ -33,6 +33,9 @@ class RowsSpent:
 
     ``usual`` is False where plans were made that will be run again: that says nothing about the times after it. Then it
     took ``finish_us`` to write so many rows of answers, on one core.
+
+    Jobs that were ended before they were done, and run again with less, are none of that: they had taken ``ended_us``
+    by then, and so much core time would be expected of them.
     """
 
     used_us: float = 0.0
@@ -40,6 +43,8 @@ class RowsSpent:
     usual: bool = True
     answer_rows: float = 0.0
     finish_us: float = 0.0
+    ended_us: float = 0.0
+    ended_expected_us: float = 0.0
 
     def __add__(self, other: RowsSpent) -> RowsSpent:
         return RowsSpent(
@@ -48,6 +53,8 @@ class RowsSpent:
             self.usual and other.usual,
             self.answer_rows + other.answer_rows,
             self.finish_us + other.finish_us,
+            self.ended_us + other.ended_us,
+            self.ended_expected_us + other.ended_expected_us,
         )
 
 

@@ -19,7 +19,9 @@ from punctual.plan.query import Query
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.backend import TypeReport
 from punctual.runtime.spark import SparkBackend
+from punctual.runtime.ways import streams_that_spark_reads
 from punctual.share.cadence.marginal import Ride, Rides
+from punctual.share.from_rows import NOBODY, FromRows
 from punctual.sql.bound import Explain
 from punctual.sql.program import Program, RefusedProgram
 
@@ -34,8 +36,8 @@ class Look:
     explain_statements: tuple[Explain, ...] = ()
     costs: KnownCosts | None = None
     """What a state or an engine knows of costs, where there is one."""
-    from_rows: bool = False
-    """Whether aggregates are answered from rows."""
+    from_rows: FromRows = NOBODY
+    """Which aggregates are answered from rows."""
     stands: Mapping[str, bool] = field(default_factory=dict)
     """By row query whether its plan is made once and run again, where Spark was asked."""
 
@@ -124,7 +126,7 @@ def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = 
     bare = share(queries, sharing=settings.sharing)
     timing = Schedule.of(bare, settings.cadence, scan=settings.window_merge == "scan", rates={})
     steps = {name: step for plan in timing.plans for name, step in plan.steps().items()}
-    from_rows = settings.window_merge == "rows"
-    rows_of = catalog.streams if from_rows else None
-    plan = share(queries, sharing=settings.sharing, steps=steps, rows_of=rows_of)
+    from_rows = FromRows.asked(settings)
+    chosen = from_rows.of(bare, streams_that_spark_reads(catalog.streams))
+    plan = share(queries, sharing=settings.sharing, steps=steps, rows_of=catalog.streams, chosen=chosen)
     return Look(catalog, plan, timing, asked, from_rows=from_rows)

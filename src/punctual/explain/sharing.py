@@ -26,8 +26,9 @@ from punctual.plan.query import Bound, Period, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, RowReader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
-from punctual.runtime.ways import why_catalyst, why_spark_reads_stream
+from punctual.runtime.ways import streams_that_spark_reads, why_catalyst, why_spark_reads_stream
 from punctual.share.cadence.marginal import Ride
+from punctual.share.from_rows import NOBODY, FromRows
 from punctual.share.sheddable import shedding
 
 
@@ -119,11 +120,12 @@ def _ride(ride: Ride, plan: SharedPlan, units: Mapping[int, str], work: str) -> 
     return line(ride.query, " · ".join(parts))
 
 
-def explain_query(catalog: Catalog, query: Query, costs: KnownCosts, *, from_rows: bool = False) -> str:
+def explain_query(catalog: Catalog, query: Query, costs: KnownCosts, *, from_rows: FromRows = NOBODY) -> str:
     """One query by itself, and what it adds to the others; it need not be in the catalog any more."""
-    rows_of = catalog.streams if from_rows else None
-    plan = share([query], rows_of=rows_of)
-    others = share([one for one in catalog.queries.values() if one.name != query.name], rows_of=rows_of).row_readers
+    beside = [one for one in catalog.queries.values() if one.name != query.name]
+    chosen = from_rows.of(share([*beside, query]), streams_that_spark_reads(catalog.streams))
+    plan = share([query], rows_of=catalog.streams, chosen=chosen)
+    others = share(beside, rows_of=catalog.streams, chosen=chosen).row_readers
     text = explain_sharing(plan, catalog, costs=costs, others=others)
     return f"{text}\nanswered {answered_from(plan)[query.name]}\n"
 
@@ -199,7 +201,8 @@ def _shed(plan: SharedPlan, stream: Stream) -> str | None:
     why_not = may.why_not if by_spark is None else f"Spark's reader reads it: {by_spark}"
     if why_not is not None:
         return f"not shed at ingest: {why_not}"
-    return f"shed at ingest where reading is too much, to no less than {100 * may.least:g} % of its rows"
+    least = f"to no less than {100 * may.least:g} % of its rows, the least that query {may.strictest} accepts"
+    return f"shed at ingest where reading is too much, {least}"
 
 
 def _scan(label: str, stream: Stream, shed: str | None) -> str:

@@ -1,8 +1,8 @@
 """Compile the kernels once, into their cache on disk: ``python -m punctual.kernel.warm``.
 
 Runs every synopsis over a handful of rows, with keys, bands, merges and windows, draws a sample, plans a cadence, ranks
-uncertain rows and reads a few lines, so that neither the first program on a machine nor the Python workers of its Spark
-compile anything.
+uncertain rows, draws a few worlds and reads a few lines, so that neither the first program on a machine nor the Python
+workers of its Spark compile anything.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 from punctual.kernel.arrays.row_hashes import stretch_hashes
 from punctual.kernel.arrays.row_order import row_order
 from punctual.kernel.cadence import plateaus, runs_inside
+from punctual.kernel.draw.warm_draw import warm_draw
 from punctual.kernel.panes.layout import progressions_for
 from punctual.kernel.panes.lift import lift, merge
 from punctual.kernel.panes.panes import Panes
@@ -60,7 +61,8 @@ def warm() -> int:
         for bands in ((), one, two):
             for column in ("d", "i", "s"):
                 answers += _unit(keys, bands, column, times, columns)
-    return answers + _rows(times, columns) + _sample() + _cadence() + _world() + _csv() + _shed() + warm_json()
+    answers += _rows(times, columns) + _sample() + _cadence() + _world() + _csv() + _shed()
+    return answers + warm_json() + warm_draw()
 
 
 def _unit(

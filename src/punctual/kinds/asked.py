@@ -77,7 +77,7 @@ class AskedTogether:
         readers = kernel.Readers(wheres, where, ranges, calls, call, np.zeros(0, np.int64))
         object.__setattr__(self, "queries", queries)
         object.__setattr__(self, "columns", np.array([one.columns for one in asked], np.int64))
-        object.__setattr__(self, "deadlines", pa.array([one.reader.query.deadline_us for one in asked], pa.int64()))
+        object.__setattr__(self, "deadlines", pa.array([one.reader.query.due_us for one in asked], pa.int64()))
         object.__setattr__(self, "begins", np.array([one.begins for one in asked], np.bool_))
         object.__setattr__(self, "readers", readers)
 

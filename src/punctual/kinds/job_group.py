@@ -54,6 +54,8 @@ class JobGroup:
     """The last answer of the only query, where the next ones depend on it and there is one."""
     sheds: tuple[ShedSpan, ...] = ()
     """Where rows may be that were shed before they came into cells."""
+    missing: tuple[ShedSpan, ...] = ()
+    """Where rows may be that were shed before its queries were added, which need every row."""
 
     def __len__(self) -> int:
         return len(self.asked)
@@ -73,6 +75,13 @@ class JobGroup:
         one = self.asked.asked[0]
         after = int(self.asked.after[0])
         return Job(one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last, self.sheds)
+
+    def misses(self) -> NDArray[np.bool_]:
+        """Which of its answers may miss rows that were shed, query after query."""
+        found = np.zeros((len(self), self.due.instants.size), np.bool_)
+        for span in self.missing:
+            found |= span.reaches(self.due.instants, self.asked.readers.ranges[:, np.newaxis])
+        return found.ravel()
 
     def readers(self, place: int) -> kernel.Readers:
         """What is asked of the cells by the group that has this place in its pass."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from punctual.catalog import Catalog
 from punctual.clock import Micros
@@ -54,12 +54,14 @@ def share(
     sharing: bool = True,
     steps: Mapping[str, Micros] | None = None,
     rows_of: Mapping[str, Stream] | None = None,
+    chosen: Collection[str] | None = None,
 ) -> SharedPlan:
     """The shared plan of the queries: :func:`punctual.share.units.share_units` of what each of them needs.
 
-    With ``rows_of``, streams by name in lower case, aggregates are answered from the rows of these.
+    With ``rows_of``, streams by name in lower case, aggregates are answered from the rows of these; where some are
+    ``chosen``, by name, the others are not.
     """
     members = [(query, registry.needs_of(query)) for query in queries]
     if rows_of is not None:
-        members = from_rows(members, rows_of)
+        members = from_rows(members, rows_of, chosen)
     return share_units(members, sharing=sharing, steps=steps)

@@ -30,6 +30,11 @@ class ShedSpan:
     share: int
     rows: int
 
+    def reaches(self, instants: NDArray[np.int64], range_us: Micros | NDArray[np.int64]) -> Bools:
+        """The windows of this range, ending at these instants, that such rows may be in."""
+        reached: Bools = self.after < instants
+        return reached if self.through is None else reached & (instants - range_us < self.through)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShedWindows:
@@ -50,9 +55,7 @@ class ShedWindows:
         """
         found: dict[float, NDArray[np.float64]] = {}
         for span in spans:
-            reached: Bools = span.after < instants
-            if span.through is not None:
-                reached = reached & (instants - range_us < span.through)
+            reached = span.reaches(instants, range_us)
             if reached.any():
                 rows = found.setdefault(span.share / SHARES, np.zeros(instants.size))
                 rows += reached * float(span.rows)

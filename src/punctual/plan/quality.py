@@ -30,3 +30,20 @@ class Quality:
     curve: CurveName | None = None
     points: tuple[QualityPoint, ...] = ()
     inputs: tuple[str, ...] = ()
+
+    @property
+    def by_key(self) -> Quality:
+        """The same where the samples of all inputs are drawn by one key.
+
+        Of such samples the smallest is left, so a share is the least of those of its point.
+
+        >>> points = QualityPoint(1.0, (1.0, 1.0)), QualityPoint(0.7, (0.6, 0.3))
+        >>> [(point.quality, *point.shares) for point in Quality(None, points, ("a", "b")).by_key.points]
+        [(1.0, 1.0), (0.7, 0.3)]
+        """
+        if not self.inputs:
+            return self
+        best: dict[float, float] = {}
+        for point in self.points:
+            best.setdefault(min(point.shares), point.quality)
+        return Quality(points=tuple(QualityPoint(worth, (share,)) for share, worth in best.items()))

@@ -103,6 +103,11 @@ class Query:
         return tuple(dict.fromkeys(one.stream for one in self.inputs))
 
     @property
+    def due_us(self) -> Micros | None:
+        """How long after its release an answer is due: by DEADLINE, or with QUALITY by its period or bound."""
+        return self.cadence.us if self.deadline_us is None and self.quality is not None else self.deadline_us
+
+    @property
     def range_us(self) -> Micros:
         """How far back an answer reaches."""
         return max(one.range_us for one in self.inputs)

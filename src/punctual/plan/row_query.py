@@ -159,11 +159,13 @@ class RowSampling:
     """How the windows of a row query may be samples, so that its answer is a part of the whole one.
 
     By these columns of each window, so that rows that belong together are there together or not at all; without any,
-    row by row; or not, and ``why_not``.
+    row by row; or not, and ``why_not``. Of an outer, semi or anti join ``preserved`` is the window that all rows of the
+    answer have a row of: the other one must have every key that this one has, or rows would seem to match nothing.
     """
 
     by: tuple[tuple[str, ...], ...] = ()
     why_not: str | None = None
+    preserved: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,8 +62,9 @@ class CoreTime:
 
     def add(self, us: float) -> None:
         """Tasks used this for the calling thread."""
-        self._mine().us += us
+        mine = self._mine()
         with self._mutex:
+            mine.us += us
             self._reported += us
 
     def take(self) -> float:

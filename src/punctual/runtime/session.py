@@ -19,6 +19,7 @@ import atexit
 import contextlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -156,7 +157,13 @@ def start(master: str | None, app: str, options: Mapping[str, str]) -> SparkSess
 
 def is_running() -> bool:
     """Whether this process has a live context, which ``start`` would share."""
-    return SparkContext._active_spark_context is not None and _process_alive(SparkContext._gateway)
+    return running_master() is not None
+
+
+def running_master() -> str | None:
+    """The master of that context; None where there is none."""
+    context = SparkContext._active_spark_context
+    return str(context.master) if context is not None and _process_alive(SparkContext._gateway) else None
 
 
 def is_own(spark: SparkSession) -> bool:
@@ -202,6 +209,19 @@ def default_master() -> str:
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def local_cores(master: str) -> int | None:
+    """How many cores a master of this machine keeps busy, however many slots it has; None of a cluster.
+
+    >>> local_cores("local[1]"), local_cores("local[*]") == cores(), local_cores("spark://there:7077")
+    (1, True, None)
+    """
+    found = re.fullmatch(r"local(?:\[\s*(\d+|\*)\s*(?:,.*)?\])?", master.strip())
+    if found is None:
+        return None
+    slots = found[1] or "1"
+    return cores() if slots == "*" else max(1, min(int(slots), cores()))
 
 
 def driver_memory_mib() -> int:

@@ -54,6 +54,7 @@ class SparkBackend:
     def __init__(
         self, master: str | None = None, options: Mapping[str, str] | None = None, *, at_once: bool = True
     ) -> None:
+        self._master = master
         self._session = Starting(partial(session.start, master, "punctual", options or {}))
         self._jobs: Jobs | None = None
         self._row_plans: RowPlans | None = None
@@ -77,13 +78,13 @@ class SparkBackend:
         """How many tasks are worth while: one per core. There are more slots on one machine, for jobs beside it."""
         if not self._slots:
             context = self.spark.sparkContext
-            there = context.defaultParallelism
-            self._slots = min(there, session.cores()) if context.master.startswith("local[") else there
+            self._slots = session.local_cores(context.master) or context.defaultParallelism
         return self._slots
 
     @property
     def cores(self) -> int:
-        return session.cores()
+        master = session.running_master() or self._master or session.default_master()
+        return session.local_cores(master) or self.slots
 
     @property
     def core_time(self) -> CoreTime:

@@ -48,6 +48,11 @@ def why_spark_reads_stream(stream: Stream) -> str | None:
             return None
 
 
+def streams_that_spark_reads(streams: Mapping[str, Stream]) -> frozenset[str]:
+    """Of streams by name those whose files Spark's own reader reads."""
+    return frozenset(name for name, stream in streams.items() if why_spark_reads_stream(stream) is not None)
+
+
 def times_declared(stream: Stream) -> bool:
     """Whether which rows count can be told without Spark: event time and probability are columns as declared."""
     needed = [name for name in (stream.event_time, stream.probability) if name is not None]

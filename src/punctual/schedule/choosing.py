@@ -14,7 +14,6 @@ from punctual.schedule.qos.admission import hopeless, overcommitted
 from punctual.schedule.qos.best_effort import best_effort
 from punctual.schedule.qos.candidates import candidates
 from punctual.schedule.qos.capacity import Capacity
-from punctual.schedule.qos.fairness import fairness
 from punctual.schedule.qos.foreseen import Outlook
 from punctual.schedule.qos.notices import DUE, MISSED, Notice
 from punctual.schedule.qos.open_groups import OpenGroup, giving_way, open_groups
@@ -49,7 +48,7 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     until = _latest_begin(future, verdict, latency, state.rules.cores)
     found, parts = urgent_pass(able, at.wall, speeds, late_pending=state.rules.late_pending, until=until)
     found = with_budgets(found, parts, at.wall, latency)
-    return replace(state, level=verdict.level, fairness=fairness(found.groups)), found, decided(found, parts)
+    return replace(state, level=verdict.level), found, decided(found, parts)
 
 
 def noticed(state: State, at: Moment, chosen: Pass, *, gave_way: bool) -> tuple[State, Notice | None]:
@@ -115,12 +114,17 @@ def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices
     return outlook.firings(prices, state.rules.keep)
 
 
-def warnings(state: State) -> list[str]:
-    """What cannot hold, by all that was learned: queries that can never be on time, and too much of all of them."""
+def warnings(state: State) -> dict[str, str]:
+    """What cannot hold, by all that was learned: queries that can never be on time, and too much of all of them.
+
+    Sentences by what they are about, which is the same as long as the query is.
+    """
     prices = prices_of(state)
     known = [(one, state.executions[name]) for name, one in state.contracts.items() if name in state.executions]
     if not state.rules.timed or not known:
-        return []
-    each = (hopeless(one, cost, prices.cores, prices.latency_us(rows=True)) for one, cost in known)
+        return {}
+    latency_us = prices.latency_us(rows=True)
+    each = ((one, hopeless(one, cost, prices.cores, latency_us)) for one, cost in known)
+    found = {f"{one.query} {one.meaning}": why.sentence for one, why in each if why is not None}
     together = overcommitted(known, prices, state.reading.cores)
-    return [*(one.sentence for one in each if one is not None), *([] if together is None else [together])]
+    return found if together is None else {**found, "": together}

@@ -61,6 +61,11 @@ class Contract:
     answers: int = 1
 
     @property
+    def can_be_late(self) -> bool:
+        """Whether its answers have a deadline: the one that it names, or with QUALITY its bound."""
+        return self.deadline_us is not None or self.curve is not None
+
+    @property
     def allowed_us(self) -> Micros:
         """How long after its release an execution is urgent: the deadline, or the bound where there is none."""
         return self.bound_us if self.deadline_us is None else self.deadline_us

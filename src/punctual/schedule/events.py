@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from punctual.clock import Micros
+from punctual.config import Options
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import ReadingParts, RowsSpent
 from punctual.estimate.window_work import Rates
@@ -35,12 +36,14 @@ class ProgramChanged:
     """Other queries run, or other plans: what the scheduler knows of them. Open firings of others are closed.
 
     ``watermarks`` are by stream; ``rates`` are the costs by class that the cadence plans in force were made for.
+    ``options`` are the program's; None: as before.
     """
 
     at: Moment
     contracts: Contracts
     watermarks: Mapping[str, Micros]
     rates: Mapping[str, Rates] = field(default_factory=dict)
+    options: Options | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,10 +178,14 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read the next batch; at most so many files of a stream, and only a share of the rows of those in ``shares``."""
+    """Read the next batch; at most so many files of a stream, and only a share of the rows of those in ``shares``.
+
+    ``why`` is the reason for less than all, also where an option says how much.
+    """
 
     limit: int | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

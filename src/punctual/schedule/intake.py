@@ -19,7 +19,7 @@ from punctual.schedule.events import (
     Read,
     WakeAt,
 )
-from punctual.schedule.qos.ingest_share import IngestShare
+from punctual.schedule.qos.ingest_share import KEPT, IngestShare
 from punctual.schedule.releases import due_instants, one_step, stop_runaways
 from punctual.schedule.state import Intake, State
 
@@ -108,8 +108,9 @@ def _moves(reaches: Mapping[str, Reach], through: Mapping[str, Micros]) -> bool:
 def _read(state: State, at: Moment, limit: int | None) -> tuple[State, list[Command]]:
     started = at.steady if state.intake.started is None else state.intake.started
     intake = replace(state.intake, under_way=True, began=at.steady, started=started, looked=at.steady)
-    share = intake.shedding.share
-    return replace(state, intake=intake), [Read(limit, dict.fromkeys(state.watermarks, share) if share < 1 else {})]
+    share, why = intake.shedding.share, intake.shedding.why if state.rules.keep is None else KEPT
+    shares = dict.fromkeys(state.watermarks, share) if share < 1 else {}
+    return replace(state, intake=intake), [Read(limit, shares, why)]
 
 
 def _to_the_end(state: State, at: Moment) -> tuple[State, list[Command]]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
-from punctual.schedule.firings import FiringGroup
+from punctual.schedule.firings import FiringGroup, Firings, Release
 from punctual.schedule.passes import Candidate, Pass
 from punctual.schedule.quality import pseudo_deadlines
 
@@ -55,17 +55,16 @@ def decided(planned: Pass, candidates: Sequence[Candidate]) -> tuple[Decision, .
 def with_budgets(planned: Pass, candidates: Sequence[Candidate], now: Micros, latency_us: float) -> Pass:
     """The pass with the time that each group answered from rows has: what is left is shared by what each needs.
 
-    Never less than nothing: who is late already has to use no more than it must.
+    What is late already takes nothing from those that can be in time, and has as long as they have; never less than
+    nothing.
     """
-    order = sorted(
-        (number for number, one in enumerate(candidates) if one.rows_us > 0.0),
-        key=lambda number: int(candidates[number].deadlines.min()),
-    )
-    chosen = [candidates[number] for number in order]
-    demands = [one.rows_us * one.deadlines.size for one in chosen]
     begin = now + int(latency_us)
-    ends = pseudo_deadlines(demands, [int(one.deadlines.min()) for one in chosen], begin, 1.0)
-    budgets = {number: max(0, end - now) for number, end in zip(order, ends)}
+    ahead = {number: one.deadlines[one.deadlines > begin] for number, one in enumerate(candidates) if one.rows_us > 0.0}
+    order = sorted((n for n, deadlines in ahead.items() if deadlines.size), key=lambda n: int(ahead[n].min()))
+    demands = [candidates[number].rows_us * ahead[number].size for number in order]
+    ends = pseudo_deadlines(demands, [int(ahead[number].min()) for number in order], begin, 1.0)
+    longest = max(ends, default=begin)
+    budgets = {**dict.fromkeys(ahead, longest - now), **{number: end - now for number, end in zip(order, ends)}}
     groups = (replace(group, budget_us=budgets.get(number)) for number, group in enumerate(planned.groups))
     return replace(planned, groups=tuple(groups))
 
@@ -85,6 +84,29 @@ def forced(planned: Pass, keep: float) -> Pass:
     return replace(planned, groups=tuple(map(share, planned.groups)))
 
 
+def still_open(
+    decisions: Sequence[Decision], firings: Firings, unapplied: Iterable[Release] = ()
+) -> tuple[Decision, ...]:
+    """The decisions that still matter: those of an instant that is open, or will be once its batch is applied."""
+    spans = [(group.cohort, group.batch, group.due.instants, group.due.instants) for group in firings.groups]
+    spans += [
+        (cohort, release.batch, np.array([due.first]), np.array([due.last]))
+        for release in (*firings.releases, *unapplied)
+        for cohort, due in release.dues
+        if due.most
+    ]
+    found: dict[tuple[str, int], list[tuple[I64, I64]]] = {(one.query, one.batch): [] for one in decisions}
+    for cohort, batch, first, last in spans:
+        for query in cohort.queries:
+            if (query, batch) in found:
+                found[query, batch].append((first, last))
+    return tuple(
+        one
+        for one in decisions
+        if any(np.any((first <= one.last) & (last >= one.first)) for first, last in found[one.query, one.batch])
+    )
+
+
 def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision]) -> tuple[FiringGroup, ...]:
     """Firings with the settings that were decided for them, each group cut where decisions begin and end."""
     if not decisions:
@@ -93,12 +115,13 @@ def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision])
     for one in decisions:
         known.setdefault((one.query, one.batch), []).append(one)
     settings = list(dict.fromkeys((one.setting, one.level) for one in decisions))
+    numbers = {setting: number for number, setting in enumerate(settings)}
     found: list[FiringGroup] = []
     for group in groups:
         if not any((query, group.batch) in known for query in group.cohort.queries):
             found.append(group)
             continue
-        for number, part in group.cut(partial(_settings, known, settings, group)):
+        for number, part in group.cut(partial(_settings, known, numbers, group)):
             setting, level = (part.setting, part.level) if number < 0 else settings[number]
             found.append(replace(part, setting=setting, level=level))
     return tuple(found)
@@ -106,7 +129,7 @@ def with_decisions(groups: Iterable[FiringGroup], decisions: Sequence[Decision])
 
 def _settings(
     known: Mapping[tuple[str, int], Sequence[Decision]],
-    settings: Sequence[tuple[float, float | None]],
+    numbers: Mapping[tuple[float, float | None], int],
     group: FiringGroup,
     query: str,
 ) -> I64:
@@ -114,5 +137,5 @@ def _settings(
     at = group.due.instants
     found = np.full(at.size, -1, np.int64)
     for one in reversed(known.get((query, group.batch), ())):
-        found[(at >= one.first) & (at <= one.last)] = settings.index((one.setting, one.level))
+        found[(at >= one.first) & (at <= one.last)] = numbers[one.setting, one.level]
     return found

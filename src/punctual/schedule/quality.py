@@ -41,9 +41,14 @@ class Firing:
     work: float
     curve: QualityCurve | None = None
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether it may use less of its input, and that saves anything."""
+        return self.curve is not None and self.work > 0.0
+
     def share(self, level: float) -> float:
         """The share of its input that it uses at a level: no more than it needs, no less than is acceptable."""
-        if self.curve is None or self.work <= 0.0:
+        if self.curve is None or not self.gives_way:
             return 1.0
         return max(self.curve.share(level), self.curve.least_share)
 
@@ -53,7 +58,9 @@ class Firing:
 
 
 def level(firings: Sequence[Firing], now: Micros, cores: float) -> float:
-    """The highest quality at which every firing that can be on time is on time; 0 where all are at their least share.
+    """The highest quality at which every firing that can be on time is on time.
+
+    0 where all are at their least share, and where none of those that give way can be on time.
 
     >>> from punctual.estimate.quality_curve import LINEAR
     >>> round(level([Firing(1_000, 100, 1_800, LINEAR), Firing(1_000, 0, 300)], now=0, cores=2), 6)
@@ -61,7 +68,13 @@ def level(firings: Sequence[Firing], now: Micros, cores: float) -> float:
     """
     budget = budgets(firings, now, cores)
     in_time = punctual_within(firings, budget)
-    return highest_within([firings[place] for place in in_time], budget[in_time])
+    chosen = [firings[place] for place in in_time]
+    return 0.0 if given_up(firings, chosen) else highest_within(chosen, budget[in_time])
+
+
+def given_up(firings: Sequence[Firing], in_time: Sequence[Firing]) -> bool:
+    """Whether some of them give way, and none of these is among those that can be on time."""
+    return any(one.gives_way for one in firings) and not any(one.gives_way for one in in_time)
 
 
 def punctual_ones(firings: Sequence[Firing], now: Micros, cores: float) -> list[int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from punctual.clock import SECOND, Micros
-from punctual.config import Qos
+from punctual.config import Options, Qos
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.measured import Measured
 from punctual.estimate.pass_cost import PassCost
@@ -31,7 +31,7 @@ HolderWork = Literal["apply", "answer", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for the whole run.
+    """What holds until the program changes, and mostly for the whole run.
 
     Attributes
     ----------
@@ -57,6 +57,17 @@ class Rules:
     tick_us: Micros = SECOND
     idle_us: Micros = 10 * SECOND
     batches_per_base: int = 64
+
+    def with_options(self, options: Options) -> Rules:
+        """The same with what the options of a program say."""
+        return replace(
+            self,
+            qos=options.qos,
+            keep=options.keep,
+            replans=self.timed and options.window_merge == "scan",
+            tick_us=options.tick_us,
+            idle_us=options.idle_us,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +133,6 @@ class State:
     feedback: Feedback = field(default_factory=Feedback)
     level: float | None = None
     """The quality of the last pass in which somebody might have given way; None where there is no such quality."""
-    fairness: float = 1.0
-    """Jain's index of the qualities of that pass."""
     giving_way: GivingWay = field(default_factory=GivingWay)
     last: Moment | None = None
     """When the last event was."""

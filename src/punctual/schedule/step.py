@@ -14,6 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from punctual.estimate.rows_took import RowsTook
+from punctual.estimate.spent import RowsSpent
 from punctual.schedule.choosing import chosen_pass, noticed
 from punctual.schedule.contract import Reach
 from punctual.schedule.events import (
@@ -43,7 +45,7 @@ from punctual.schedule.events import (
 from punctual.schedule.firings import Release
 from punctual.schedule.intake import is_exhausted, next_input, read_done, timer
 from punctual.schedule.jumps import Jump, Told, jumped, remembered, shifted_groups, shifted_releases
-from punctual.schedule.levels import forced, with_decisions
+from punctual.schedule.levels import forced, still_open, with_decisions
 from punctual.schedule.passes import Pass, replay_pass
 from punctual.schedule.qos.foreseen import delays
 from punctual.schedule.releases import due_instants, stop_runaways
@@ -60,7 +62,7 @@ def step(state: State, event: Event) -> tuple[State, list[Command]]:
     >>> from punctual.schedule.state import Rules
     >>> state, commands = step(State(Rules("stepped")), ReadAsked(Moment(0, 0)))
     >>> commands
-    [Read(limit=None, shares={})]
+    [Read(limit=None, shares={}, why='')]
     >>> state, commands = step(state, NothingRead(Moment(5, 5)))
     >>> commands
     [Settle(finished=False)]
@@ -126,6 +128,7 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
     unapplied = tuple(release.without(frozenset(gone)) for release in state.unapplied)
     return replace(
         state,
+        rules=state.rules if event.options is None else state.rules.with_options(event.options),
         contracts=event.contracts,
         watermarks=event.watermarks,
         reaches={**dict.fromkeys(event.watermarks, Reach()), **state.reaches},
@@ -190,21 +193,31 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     """What is learned of the time that a pass took, and of those that were late."""
     cores = state.rules.cores
     # What reading took of the cores meanwhile is counted as reading.
-    took_us = max(0.1, 1 - state.read_meanwhile / cores) * event.rows_us
-    rows_took = state.rows_took.after(event.rows_spent, took_us, cores)
-    others_us = event.took_us - event.rows_us - rows_took.row_us * event.rows_spent.answer_rows
+    spent, part = event.rows_spent, max(0.1, 1 - state.read_meanwhile / cores)
+    rows_took = _after_ended(state.rows_took, spent, part * spent.ended_us, cores)
+    rows_took = rows_took.after(spent, part * (event.rows_us - spent.ended_us), cores)
+    others_us = event.took_us - event.rows_us - rows_took.row_us * spent.answer_rows
+    due = [group for group in passed.groups if group.cohort.one.can_be_late]
     missed = sum(
         len(group.cohort) * int(np.count_nonzero(group.released + group.cohort.one.allowed_us < event.at.wall))
-        for group in passed.groups
+        for group in due
         if group.released is not None
     )
     return replace(
         state,
         cost=state.cost.after(passed.work, max(0.0, others_us)),
         rows_took=rows_took,
-        feedback=state.feedback.after(event.at.steady, passed.instants, missed),
+        feedback=state.feedback.after(event.at.steady, sum(group.size for group in due), missed),
         executions=state.executions if event.executions is None else event.executions,
     )
+
+
+def _after_ended(known: RowsTook, spent: RowsSpent, took_us: float, cores: float) -> RowsTook:
+    """A job that was ended would have taken no less; where that is no more than was expected, it says nothing."""
+    expected_us = spent.ended_expected_us
+    if took_us <= known.latency_us + known.pace * expected_us / cores:
+        return known
+    return known.after(RowsSpent(expected_us, expected_us), took_us, cores)
 
 
 def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
@@ -249,7 +262,7 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
     if state.rules.timed:
         state, current_pass, new = chosen_pass(state, at)
         if new:
-            decisions = (*(one for one in decisions if one.batch >= closed_before), *new)
+            decisions = (*still_open(decisions, state.firings, state.unapplied), *new)
             before.append(Journal(decisions))
         state, said = noticed(state, at, current_pass, gave_way=bool(new))
         before += [] if said is None else [Say(said)]

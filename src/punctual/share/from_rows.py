@@ -1,4 +1,4 @@
-"""Queries that are answered from retained rows though cells could answer them (``SET window_merge = rows``).
+"""Queries that are answered from retained rows though cells could answer them (``SET window_merge = rows``, ``keep``).
 
 Each is a reader of rows with a unit for itself: what others read must not decide which columns its rows have. When it
 answers is planned before, with all others, so its instants are those that it has when it reads cells.
@@ -6,27 +6,78 @@ answers is planned before, with all others, so its instants are those that it ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from punctual.config import Options
+from punctual.estimate.quality_curve import curve_of
 from punctual.own_names import IDENTITY, MARK, joined_columns
 from punctual.plan.expression import Expression
 from punctual.plan.functions import SYNOPSES
 from punctual.plan.query import Query
 from punctual.plan.relation import Stream
 from punctual.plan.row_query import RowWindow
-from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, Unit
+from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, SharedPlan, Unit
 from punctual.plan.united import common_columns
+from punctual.share.sheddable import shedding
 from punctual.share.units import Member, share_units
 
 
-def from_rows(members: Iterable[Member], streams: Mapping[str, Stream]) -> list[Member]:
+@dataclass(frozen=True, slots=True)
+class FromRows:
+    """Which queries that is: ``every`` one, or those that could not use their share of the rows (``keep``) otherwise.
+
+    Cells can be sampled only while they are made. So where a stream is not shed at ingest its queries with QUALITY read
+    rows, whose windows can be sampled.
+    """
+
+    every: bool = False
+    keep: float | None = None
+
+    @staticmethod
+    def asked(options: Options) -> FromRows:
+        """What the options say."""
+        return FromRows(options.window_merge == "rows", options.keep)
+
+    def of(self, plan: SharedPlan, unshed: Collection[str]) -> frozenset[str]:
+        """Names of those queries, of a plan in which all that can read cells do.
+
+        ``unshed`` are streams that are read whole whoever reads them.
+        """
+        if self.every:
+            return frozenset(query.name for query in plan.queries)
+        if self.keep is None or self.keep >= 1.0:
+            return frozenset()
+        whole = {stream for stream, may in shedding(plan).items() if may.why_not is not None} | set(unshed)
+        sampled = {
+            reader.query.name: {stream.lower() for stream in reader.query.streams}
+            for reader in plan.readers
+            if plan.units[reader.unit].sampled and reader.query.quality is not None
+            and curve_of(reader.query.quality).least_share < 1.0
+        }  # fmt: skip
+        found: set[str] = set()
+        while more := {name for name, streams in sampled.items() if name not in found and streams & whole}:
+            found |= more
+            whole = whole.union(*(sampled[name] for name in more))
+        return frozenset(found)
+
+
+NOBODY = FromRows()
+
+
+def from_rows(
+    members: Iterable[Member], streams: Mapping[str, Stream], chosen: Collection[str] | None = None
+) -> list[Member]:
     """The members, as readers of rows where they merge windows. Walks stay with cells.
 
-    ``streams`` are by name in lower case.
+    ``streams`` are by name in lower case; where some are ``chosen``, by name, the others stay as they are.
     """
+
+    def reads_rows(query: Query, needs: Needs) -> bool:
+        return needs.walk is None and (chosen is None or query.name in chosen)
+
     return [
-        (query, _aggregated(query, needs, streams) if isinstance(needs, Needs) and needs.walk is None else needs)
+        (query, _aggregated(query, needs, streams) if isinstance(needs, Needs) and reads_rows(query, needs) else needs)
         for query, needs in members
     ]
 

@@ -1,7 +1,8 @@
 """Which streams may be shed at ingest, and to which share.
 
 A row that is shed is lost to every query that reads the stream. So all of them must have QUALITY and read cells that
-know what a row stands for (``Unit.sampled``). One that does not makes the stream unsheddable, and EXPLAIN names it.
+know what a row stands for (``Unit.sampled``). One that does not makes the stream unsheddable; among the others the
+strictest decides. EXPLAIN names them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from punctual.plan.shared import Needs, SharedPlan
 
 @dataclass(frozen=True, slots=True)
 class Shedding:
-    """What may be done to one stream: shed to no less than ``least``, or nothing, and ``why_not``."""
+    """What may be done to one stream: shed to no less than ``least``, or nothing, and ``why_not``.
+
+    ``strictest`` is the query that accepts no less, the first of those that agree.
+    """
 
     least: float = 1.0
     why_not: str | None = None
+    strictest: str | None = None
 
 
 def is_parted(query: Query, needs: Needs) -> bool:
@@ -50,8 +55,10 @@ def shedding(plan: SharedPlan) -> dict[str, Shedding]:
             continue
         if why_not is not None or query.quality is None:
             found[stream] = Shedding(1.0, why_not)
-        else:
-            found[stream] = Shedding(max(known.least, curve_of(query.quality).least_share))
+        elif (least := curve_of(query.quality).least_share) >= 1.0:
+            found[stream] = Shedding(1.0, f"query {query.name} accepts no less than all of its rows")
+        elif known.strictest is None or least > known.least:
+            found[stream] = Shedding(least, strictest=query.name)
     return found
 
 

@@ -32,6 +32,13 @@ def bind_quality(clauses: Sequence[Clause], inputs: Sequence[str] | None, proble
         _check_point(point, named, inputs, problems)
     if len(problems.errors) > before:
         return None
+    known = {name.lower(): name for name in inputs or ()}
+    lacking = [name for key, name in known.items() if key not in named] if named != [""] else []
+    if lacking:
+        each = ", ".join(f"{name} 100%" for name in known.values())
+        problems.add(_bad(
+            f'this table says no share of "{lacking[0]}"', clause.curve[0].span, f"name every window: 1 => ({each})"
+        ))  # fmt: skip
     if not any(all(share.share.value == 1 for share in point.shares) for point in clause.curve):
         problems.add(_bad("this table does not say the quality of 100%", clause.span))
     # Any order may be written; from good to bad, every step must use less.
@@ -94,5 +101,5 @@ def _shares(point: WrittenPoint) -> list[float]:
     return [share.share.value for share in named]
 
 
-def _bad(fact: str, span: Span) -> BindError:
-    return BindError("bind.bad-quality", fact, span=span, hint=EXAMPLE)
+def _bad(fact: str, span: Span, hint: str = EXAMPLE) -> BindError:
+    return BindError("bind.bad-quality", fact, span=span, hint=hint)

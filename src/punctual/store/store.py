@@ -25,6 +25,7 @@ Layout (``docs/state.md`` describes it for users)
     ledger/<number>-...        what batches and answers used
     closed.json                how far the state had come when it was last closed
     costs.json                 what was learned of costs; it may be lost
+    warnings.json              contracts that cannot hold, as of the last run; it may be lost
     feeds/<stream>/            rows fed from Python
 
 Invariants
@@ -62,11 +63,11 @@ from punctual.store.layout import CLOSED, PLAN, number, own
 from punctual.store.ledger import LedgerFiles
 from punctual.store.letters import DeadLetter, DeadLetters, letters_file, lines
 from punctual.store.manifest import Manifest, Section
+from punctual.store.noted import Noted
 from punctual.store.outputs import Outputs
 from punctual.store.positions import Positions
 from punctual.store.products import Cells, Kept, LateCells, Produced, RetainedRows
 from punctual.store.records import RecordLog
-from punctual.store.saved_costs import SavedCosts
 from punctual.store.saved_program import SavedProgram
 
 T = TypeVar("T")
@@ -94,7 +95,8 @@ class Store:
         self.letters = DeadLetters(self._kept)
         self.outputs = Outputs(self._kept)
         self.ledger = LedgerFiles(self._kept)
-        self.costs = SavedCosts(self._kept)
+        self.costs = Noted(self._kept, "costs")
+        self.warnings = Noted(self._kept, "warnings")
         self._look_for_witnesses()
 
     def _look_for_witnesses(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from punctual.errors import InternalError
 from punctual.kernel.arrays.state import F64, I64
 from punctual.kernel.sample.entries import Entries, Moments
-from punctual.kernel.sample.estimates import estimated, interval, one_sided
+from punctual.kernel.sample.estimates import estimated, interval, values_freedom
 from punctual.kernel.sample.exact_counts import of_poisson_sample, of_simple_sample
 from punctual.kernel.sample.marks import row_marks, share_marks
 from punctual.kernel.sample.quantiles import student_t
@@ -277,19 +277,6 @@ def test_few_poisson_sums_are_too_skewed_however_even_they_are() -> None:
     assert interval("count", few, moments_of(np.full(20, 2.0))).known.all()
 
 
-def test_extremes_are_open_on_one_side() -> None:
-    marks = np.append(share_marks(np.array([0.1]), 0.5), row_marks(np.zeros(1), 1.0, np.ones(1, np.bool_))[1])
-    entries, seen = Entries(3, np.array([0, 1]), (marks,)), np.array([4.0, 5.0, np.nan])
-    least, greatest = one_sided("min", entries, seen), one_sided("max", entries, seen)
-    assert least.low.tolist() == pytest.approx([np.nan, 5.0, np.nan], nan_ok=True)
-    assert least.high.tolist() == pytest.approx([4.0, 5.0, np.nan], nan_ok=True)
-    assert (greatest.low.tolist(), greatest.high.tolist()) == (
-        pytest.approx(least.high.tolist(), nan_ok=True),
-        pytest.approx(least.low.tolist(), nan_ok=True),
-    )
-    assert least.known.tolist() == [True, True, True]
-
-
 def test_nothing_at_all() -> None:
     empty = Entries(2, np.zeros(0, np.int64), (np.zeros(0, np.int64),))
     for function in FUNCTIONS:
@@ -299,3 +286,47 @@ def test_nothing_at_all() -> None:
         )
         assert value.tolist() == pytest.approx([0, 0] if function == "count" else [np.nan] * 2, nan_ok=True)
         assert found.known.all()
+
+
+def test_degrees_of_freedom_by_the_skewness_of_values() -> None:
+    """Against plain formulas over the rows, of two calls, in rows of other sizes and of two shares."""
+    random = np.random.default_rng(27)
+    row, x, y = random.integers(0, 3, 300), random.gamma(4.0, 1.0, 300), random.lognormal(0.0, 1.0, 300)
+    share = np.where(random.random(300) < 0.5, 0.2, 0.7)
+    marks = np.where(
+        share == 0.2, share_marks(random.random(300) * 0.2, 0.2), share_marks(random.random(300) * 0.7, 0.7)
+    )
+    x[::7] = np.nan
+    found = values_freedom(Entries(3, row, (marks,)), [moments_of(x), moments_of(y)])
+    for number in range(3):
+        least = []
+        for values in (x, y):
+            own = (row == number) & ~np.isnan(values)
+            weight = 1 / share[own]
+            apart = values[own] - np.average(values[own], weights=weight)
+            skewness = ((weight * apart) ** 3).sum() ** 2 / ((weight * apart) ** 2).sum() ** 3
+            least.append(own.sum() / (1 + 2 * own.sum() * skewness))
+        assert found[number] == np.floor(min(least)) >= 2
+
+
+def test_there_are_two_degrees_of_freedom_and_unskewed_values_have_as_many_as_rows() -> None:
+    marks = share_marks(np.linspace(0.0, 0.29, 50), 0.3)
+    entries = Entries(1, np.zeros(50, np.int64), (marks,))
+
+    def freedom(*several: F64) -> list[float]:
+        return values_freedom(entries, [moments_of(x) for x in several]).tolist()
+
+    even = np.tile([1.0, 3.0], 25)
+    lone = np.where(np.arange(50) == 7, 1e6, 1.0)
+    assert freedom(even) == freedom(np.ones(50)) == freedom(np.zeros(50), even) == [50.0]
+    assert freedom(lone) == freedom(even, lone) == [2.0]
+    # Rounding is no skewness.
+    assert freedom(np.full(50, 0.1) * 3) == freedom(1e8 + even) == [50.0]
+    assert values_freedom(entries, [without_cubes(even)]).tolist() == [2.0]
+
+
+def test_only_what_was_kept_by_a_share_has_its_freedom_from_values() -> None:
+    kept, marks = row_marks(np.linspace(0.0, 1.0, 40), 0.5, np.zeros(40, np.bool_))
+    all_of_it = share_marks(np.zeros(5), 1.0)
+    entries = Entries(2, np.repeat([0, 1], [kept.sum(), 5]), (np.concatenate([marks, all_of_it]),))
+    assert np.isnan(values_freedom(entries, [moments_of(np.arange(kept.sum() + 5.0))])).all()

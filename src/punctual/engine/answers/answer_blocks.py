@@ -162,6 +162,8 @@ def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order
     if any(group.lacking is not None for group in groups):
         lacking = [np.zeros(group.size, np.bool_) if group.lacking is None else group.lacking for group in groups]
         covered &= ~np.concatenate(lacking)[told]
+    if any(group.missing for group in groups):
+        covered &= ~(np.concatenate([group.misses() for group in groups])[told] & begins)
     group_of = np.repeat(np.arange(answers.size), answers)[told]
     sizes = np.array([len(result.rows) for result in results], np.int64)
     errors = zip((result.error for result in results), sizes.tolist())

@@ -76,7 +76,6 @@ class Answering:
         row_model: RowModel,
         *,
         timed: bool,
-        cuts: bool = False,
     ) -> None:
         self._backend = backend
         self._clock = clock
@@ -85,7 +84,7 @@ class Answering:
         self._accounts = accounts
         self._row_model = row_model
         self._timed = timed
-        self._cuts = cuts
+        self.cuts = False
         self._finish_us = 0.0
         self._row_coverage = RowCoverage()
 
@@ -107,7 +106,7 @@ class Answering:
         answered, spent = memory.answer(jobs)
         accounts.from_panes(watch.lap(), spent)
         row_jobs = [job for job in jobs if job.asked.unit is None]
-        time = PassTime.of(row_jobs, began, ahead, self._finish_us) if self._cuts else None
+        time = PassTime.of(row_jobs, began, ahead, self._finish_us) if self.cuts else None
         began = self._clock.monotonic()
         by_rows, failed = answer_rows(
             row_jobs, memory, self._backend, self._row_model, bounds, self._row_coverage, time

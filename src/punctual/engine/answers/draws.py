@@ -73,8 +73,7 @@ def draws_of(reader: RowReader, setting: float, at: Micros) -> list[Draw]:
     assert reader.query.quality is not None, "only queries with QUALITY are sampled"
     rows, own = reader.statement, input_shares(reader.query.quality, setting)
     if by := _keys(reader):
-        share = rounded(min(own.values(), default=setting))  # of two samples by key the smaller one is left
-        return [Draw(share, iso(at), columns, number=n) for n, columns in enumerate(by)]
+        return [Draw(rounded(setting), iso(at), columns, number=n) for n, columns in enumerate(by)]
     if isinstance(rows, RowStatement):
         (window,), (name,) = rows.windows, rows.names
         return [Draw(rounded(own.get(name.lower(), setting)), window.stream.lower())]

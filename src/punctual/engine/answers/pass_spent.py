@@ -12,7 +12,7 @@ Within an account time is dealt out by the work of answers. So all answers of a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -64,15 +64,6 @@ class PassSpent:
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         found: I64 = np.repeat(starts, sizes) + np.minimum(within, np.repeat(lengths - 1, sizes))
         return found
-
-    def firings(self, query: str, instants: Sequence[Micros], number: int = 0) -> Iterator[FiringSpent]:
-        """What answers of a query used, one by one."""
-        for at, place in zip(instants, self.of([query], [len(instants)]).tolist()):
-            predicted, high = (
-                None if np.isnan(column[place]) else float(column[place])
-                for column in (self.predicted_us, self.high_us)
-            )
-            yield FiringSpent(query, at, number, float(self.used_us[place]), predicted, high)
 
 
 class Stopwatch:

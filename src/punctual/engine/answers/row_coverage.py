@@ -1,8 +1,8 @@
 """Whether windows by rows rest on all of their rows, for queries that were added later than their streams.
 
 Such a query knows all rows after an instant (``covered_from``), unless others kept its last rows from the beginning
-(``row_history.py``). The last n rows are known where there are n after it; the last n of each key are never known, as
-the next older row of a key may be before it.
+(``row_history.py``); where rows were shed before, all rows after those. The last n rows are known where there are n
+after it; the last n of each key are never known, as the next older row of a key may be before it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Count = Callable[[CountRows], list[Produced]]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A window by rows of a query that knows all rows after ``since``."""
+    """A window by rows of a query that knows all rows after ``since``; None: nobody can say yet from when on."""
 
     query: str
-    since: Micros
+    since: Micros | None
     window: RowWindow
 
 
@@ -60,6 +60,8 @@ class RowCoverage:
         open_ones = []
         for asked, at in unknown:
             assert asked.window.rows is not None
+            if asked.since is None:
+                continue
             order, least, most = rows.rows_between(asked.window, asked.since, at - asked.window.back_us)
             if least >= asked.window.rows:
                 self._enough[asked] = min(at, self._enough.get(asked, at))
@@ -76,8 +78,18 @@ def _asked(job: JobGroup) -> Iterator[_Asked]:
     """The windows of a job that may lack rows: those by rows, of a query that began later than its streams."""
     (one,) = job.asked.asked
     assert isinstance(one.reader, RowReader)
-    since = int(job.asked.covered_from[0])
+    since = _since(job)
     if since != BEGINNING:
         for window in one.reader.windows:
             if window.rows is not None:
                 yield _Asked(one.reader.query.name, since, window)
+
+
+def _since(job: JobGroup) -> Micros | None:
+    """From when on the query of a job knows all rows."""
+    since = int(job.asked.covered_from[0])
+    for span in job.missing:
+        if span.through is None:
+            return None
+        since = max(since, span.through)
+    return since

@@ -16,7 +16,7 @@ from punctual.estimate.spent import FiringSpent, RowsSpent
 from punctual.kernel.sample.certain import PART
 from punctual.plan.row_query import RowWindow
 from punctual.plan.shared import AggregatedRows, RowReader
-from punctual.runtime.backend import Draws, RowAnswers, RowWork
+from punctual.runtime.backend import Draws, OverdueError, RowAnswers, RowWork
 from punctual.runtime.operators.window_rows import WindowOrder
 
 MAX_KNOWN = 4_096
@@ -33,16 +33,9 @@ class RowModel:
     costs and is good for.
     """
 
-    def __init__(
-        self,
-        costs: RowCosts,
-        core_us: Callable[[], float],
-        steady: Callable[[], Micros],
-        *,
-        fixed: bool = False,
-    ) -> None:
+    def __init__(self, costs: RowCosts, core_us: Callable[[], float], steady: Callable[[], Micros]) -> None:
         self.costs = costs
-        self.fixed = fixed
+        self.fixed = False
         self._core_us = core_us
         self._steady = steady
         self._rows_spent = RowsSpent()
@@ -57,13 +50,19 @@ class RowModel:
     ) -> RowAnswers:
         """Answers, whose cost is predicted, measured and learned; by a sampler first, where that is worth while."""
         firings = [self.firing(work, rows) for work in works]
-        sampled, sampled_us = self._sampled(works, firings, answer)
-        predicted = self.costs.with_selectivities(sampled).predict(firings)
         before, began = self._core_us(), self._steady()
-        found = answer(works)
-        used = self._core_us() - before
+        sampled_us = 0.0
+        try:
+            sampled, sampled_us = self._sampled(works, firings, answer)
+            predicted = self.costs.with_selectivities(sampled).predict(firings)
+            job_began = self._steady()
+            found = answer(works)
+        except OverdueError:
+            self._learn_ended(firings, self._core_us() - before, sampled_us, self._steady() - began)
+            raise
+        used = self._core_us() - before - sampled_us
         in_jobs = min(found.jobs * self.costs.operators.each("job"), used / 2)
-        self._learn_pace(began, [one.at for draws in found.draws for one in draws.values()], used - in_jobs)
+        self._learn_pace(job_began, [one.at for draws in found.draws for one in draws.values()], used - in_jobs)
         if found.draws:
             firings = [_as_drawn(one, draws) for one, draws in zip(firings, found.draws)]
         self._budget = self._budget.after(used, sampled_us)
@@ -93,8 +92,8 @@ class RowModel:
         if len({work.query for work in works}) < len(works):
             return {}, 0.0
         chosen = samplers(self.costs, firings, self._budget, static=self.fixed)
-        read = [window for work in works for window in dict.fromkeys(work.windows)] if chosen else []
-        if chosen is None or len(set(read)) < len(read):
+        whole = [{replace(window, draw=None) for window in work.windows} for work in works] if chosen else []
+        if chosen is None or len(set().union(*whole)) < sum(map(len, whole)):
             return {}, 0.0
         before = self._core_us()
         asked = [
@@ -128,6 +127,15 @@ class RowModel:
         """What jobs used since this was last asked."""
         taken, self._rows_spent = self._rows_spent, RowsSpent()
         return taken
+
+    def _learn_ended(
+        self, firings: Sequence[RowFiring], used_us: float, sampled_us: float, took_us: float
+    ) -> None:
+        """A job was ended before it was done: all that it used and took is less than it would have."""
+        self._budget = self._budget.after(used_us - sampled_us, sampled_us)
+        self.costs = self.costs.after_ended(firings, used_us - sampled_us)
+        expected = self.costs.expected_of(firings, self.costs.unseen(firings))
+        self._rows_spent += RowsSpent(ended_us=took_us, ended_expected_us=expected)
 
     def _learn_pace(self, began: Micros, scanned: Sequence[Micros], used_us: float) -> None:
         """A job ended now that used so much for its queries. Scans say when they knew their rows: what was before that

@@ -35,7 +35,7 @@ class PassTime:
         """That of the jobs from rows of a pass that ``began`` then.
 
         The wall clock, of which releases are times, is so much ``ahead``; answers take ``finish_us`` once the job is
-        done. What is late already does not count: the others can still be on time.
+        done. What is late whatever is done does not count, as far as that is known: the others can still be on time.
         """
         budgets = [job.budget_us for job in jobs if job.budget_us is not None]
         if not budgets:
@@ -43,9 +43,9 @@ class PassTime:
         ends = [began + max(budgets)]
         for job in jobs:
             allowed = pc.min(job.asked.deadlines).as_py()
-            if allowed is not None and job.released is not None:
+            if allowed is not None and job.released is not None and job.level != 0.0:  # one of 0 was given up
                 deadlines = job.released + allowed - ahead
-                ends += deadlines[deadlines > began].tolist()
+                ends += deadlines[deadlines > began + finish_us].tolist()
         return PassTime(began, min(ends) - int(finish_us))
 
 
@@ -64,16 +64,14 @@ def _with_budget(reader: RowReader, work: RowWork, rows: RetainedFiles, model: R
     if len(draws) < len(work.windows) or reader.query.quality is None:
         return replace(work, left_us=(left.fixed_us + left.rows_us, 0.0))
     by_key = all(draw.by for draw in draws)
-    # What joined rows stand for is what the first window's rows say, so of a join with weights that one alone is cut:
-    # of two samples by key the smaller one is left anyway.
-    able = draws[:1] if by_key and isinstance(reader.statement, AggregatedRows) else draws
-    fixed_us = left.fixed_us + sum(left.windows_us[len(able) :])
-    rows_us = sum(left.windows_us[: len(able)])
+    able = _cut(reader) if by_key else range(len(draws))
+    rows_us = sum(left.windows_us[number] for number in able)
+    fixed_us = left.fixed_us + sum(left.windows_us) - rows_us
     paired = 0.0 if by_key else left.paired
     least = draws_of(reader, curve_of(reader.query.quality).least_share, work.at)
-    windows = list(work.windows)
-    for number, (draw, count) in enumerate(zip(able, model.firing(work, rows).windows)):
-        own_us, each = left.windows_us[number], 1 / count if count > 0 else 0.0
+    windows, counts = list(work.windows), model.firing(work, rows).windows
+    for number in able:
+        own_us, each = left.windows_us[number], 1 / counts[number] if counts[number] > 0 else 0.0
         budget = ScanBudget(
             by=time.by,
             fixed_us=fixed_us,
@@ -82,8 +80,23 @@ def _with_budget(reader: RowReader, work: RowWork, rows: RetainedFiles, model: R
             pair_us=paired * rows_us * each,
             least=least[number].share,
         )
-        windows[number] = replace(windows[number], draw=replace(draw, budget=budget))
+        windows[number] = replace(windows[number], draw=replace(draws[number], budget=budget))
     return replace(work, windows=tuple(windows), left_us=(fixed_us, rows_us))
+
+
+def _cut(reader: RowReader) -> Sequence[int]:
+    """The windows of a query that is sampled by key whose scans may be cut.
+
+    Of an inner join all of them: the smallest sample is left anyway. What joined rows stand for is what the first
+    window's rows say, so of a join with weights that one alone is cut. Of an outer, semi or anti join it is the one
+    that is preserved: rows of a key that only the other one lacks would seem to match nothing.
+    """
+    if isinstance(reader.statement, AggregatedRows):
+        return (0,)
+    sampling = reader.statement.sampling
+    if sampling is not None and sampling.preserved is not None:
+        return (sampling.preserved,)
+    return range(len(reader.windows))
 
 
 def overdue(works: Sequence[RowWork], time: PassTime) -> Micros | None:

@@ -59,7 +59,7 @@ class BatchResult:
     """A batch that was read: its slices, when they arrived, what they were reduced to, and with which program.
 
     ``spent`` is the core time that reading it used; ``failed`` are queries that cannot be evaluated, with the reason:
-    the batch was read without them. ``shares`` has the streams that were shed, as the plan has them.
+    the batch was read without them. ``shares`` has the streams that were shed, in ten-thousandths.
     """
 
     batch: int
@@ -95,7 +95,6 @@ class Ingest:
         self.waiting: Mapping[str, Backlog] = {}
         """What waited to be read by stream, when somebody looked last."""
         self._left = False
-        self._shares: Mapping[str, int] = {}
 
     def leave(self) -> None:
         """Nobody wants another batch: what is being read ends before it is planned, or comes to nothing."""
@@ -105,10 +104,10 @@ class Ingest:
         """See what has arrived; from any thread."""
         self.waiting = self._sources.look(self._clock.now())
 
-    def read(self, now: Snapshot, limit: int | None, shares: Mapping[str, float]) -> BatchResult | None:
+    def read(self, now: Snapshot, limit: int | None, asked: Mapping[str, float]) -> BatchResult | None:
         """The next batch; None when there is nothing to read.
 
-        ``limit`` is the most files to take from a stream, when less than the option says; ``shares`` has the streams
+        ``limit`` is the most files to take from a stream, when less than the option says; ``asked`` has the streams
         that are to be shed, if they can be.
         """
         self._backend.core_time.take()
@@ -117,13 +116,14 @@ class Ingest:
         running = now.replan(frozenset()) if self._tables.refresh() else now.running
         plan = self._store.read_plan(batch, BatchPlan)
         if plan is None:
-            plan = self._plan(now, limit, shares)
+            plan = self._plan(now, limit, asked)
             if plan is None:
                 return None
             if self._left:
                 return None
             self._store.write_plan(batch, plan)
-        self._tell(plan.shares)
+        # After a crash the program may be another one: it sheds nothing that it may not, as nothing is committed yet.
+        shares = ingest_shares(running.shedding, {one: part / SHARES for one, part in plan.shares.items()}, None)
         planned = {name: part for name, part in plan.slices.items() if name in now.feeds}
         arrivals = {name: now.feeds[name].arrivals(part) for name, part in planned.items()}
         letters: list[DeadLetter] = []
@@ -131,7 +131,7 @@ class Ingest:
         for name, whole in planned.items():
             slices[name], lost = now.feeds[name].check(whole)
             letters += [letter(name, why, batch, origin=path) for path, why in lost]
-        work = Slices(batch, slices, now.options.earliest, plan.horizon, now.paced, plan.shares)
+        work = Slices(batch, slices, now.options.earliest, plan.horizon, now.paced, shares)
         job = BatchJob(
             self._backend, self._store, now.feeds, self._tables.content, now.progress, now.replan, now.alone
         )
@@ -157,8 +157,8 @@ class Ingest:
         if failed:
             running = now.replan(frozenset(failed))
         used_us = self._clock.thread_us() - began + self._backend.core_time.take()
-        spent = self._spent(batch, planned, plan.shares, running.shedding, reduced, used_us)
-        return BatchResult(batch, planned, arrivals, reduced, running, spent, tuple(failed.items()), plan.shares)
+        spent = self._spent(batch, planned, shares, running.shedding, reduced, used_us)
+        return BatchResult(batch, planned, arrivals, reduced, running, spent, tuple(failed.items()), shares)
 
     def _spent(
         self,
@@ -186,18 +186,6 @@ class Ingest:
         if predicted is None:
             return BatchSpent(batch, rows, used_us, bytes=size, shed=shed, parts=parts)
         return BatchSpent(batch, rows, used_us, predicted.median_us, predicted.high_us, size, shed, parts)
-
-    def _tell(self, shares: Mapping[str, int]) -> None:
-        """Say where shedding begins, changes and ends."""
-        for name in sorted(shares.keys() | self._shares.keys()):
-            now = shares.get(name, SHARES)
-            if now == self._shares.get(name, SHARES):
-                continue
-            if now < SHARES:
-                self._report(f'stream "{name}" is shed at ingest: {100 * now / SHARES:g} % of its rows are read')
-            else:
-                self._report(f'stream "{name}": all of its rows are read again')
-        self._shares = shares
 
     def _plan(self, now: Snapshot, limit: int | None, shares: Mapping[str, float]) -> BatchPlan | None:
         wall = self._clock.now()

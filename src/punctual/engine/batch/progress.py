@@ -58,7 +58,7 @@ class BatchPlan:
     """What a batch reads, by stream, and how far ahead of the wall clock a row may be.
 
     ``shares`` has the streams of which only a share of the rows is read, in ten-thousandths. A batch that is read again
-    after a crash sheds the same rows.
+    after a crash sheds the same rows, unless the program has become one that accepts less of that.
     """
 
     slices: Mapping[str, Slice]
@@ -72,9 +72,9 @@ class BatchRecord:
 
     ``slices`` are what was read of each stream; ``tables`` are checksums of the static tables; ``wall`` is when it was
     committed. ``added`` counts, for a base, the dead letters that were found when its batches were answered. ``lag_us``
-    says how long the oldest rows of each stream waited to be read, where time counts. ``shares`` are those of the plan,
-    and ``shed_rows`` is how many rows of each such stream were not read. Where it has rows of a stream that was shed
-    before, those that were shed are at or before ``shed_through``; ``sheds`` says, for a base, where those of its
+    says how long the oldest rows of each stream waited to be read, where time counts. ``shares`` has the streams
+    that were shed, and ``shed_rows`` is how many rows of each were not read. Where it has rows of a stream that was
+    shed before, those that were shed are at or before ``shed_through``; ``sheds`` says, for a base, where those of its
     batches may be.
     """
 

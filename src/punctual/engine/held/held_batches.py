@@ -133,10 +133,18 @@ class HeldBatches:
         return lambda: self.sheds.drop(self.holders.drop(self.progress, open_from))
 
     def with_sheds(self, jobs: Sequence[JobGroup]) -> list[JobGroup]:
-        """The same, those from panes with where rows of their streams may be that were shed."""
+        """The same with where rows of their streams may be that were shed.
+
+        While there is a query that needs every row nothing is shed: it was added after all that was.
+        """
         if not self.sheds.known:
             return list(jobs)
-        return [job if job.asked.unit is None else replace(job, sheds=self.sheds.of(job.streams)) for job in jobs]
+        units, found = self.holders.running.plan.units, []
+        for job in jobs:
+            spans = self.sheds.of(job.streams)
+            sampled = job.asked.unit is not None and units[job.asked.unit].sampled
+            found.append(replace(job, sheds=spans) if sampled else replace(job, missing=spans))
+        return found
 
     def replaced(self, running: RunningProgram, units: Units) -> Callable[[], None] | None:
         """After a base was made: files that are gone are read no more; None where nothing was read from files."""

@@ -65,6 +65,9 @@ class Holders:
             stream: [index for index, unit in enumerate(units) if stream in (name.lower() for name in unit.streams)]
             for stream in running.late
         }
+        row_windows = [window for reader in running.plan.row_readers for window in reader.windows]
+        self._by_rows = {window.stream.lower() for window in row_windows if window.rows is not None}
+        """Streams that are read by windows which may begin at any time."""
         shards = store.identity.shards
         self._panes: dict[int, Panes] = {}
         self._remote: dict[int, RemotePanes] = {}
@@ -197,11 +200,16 @@ class Holders:
                 self._remote[index].before = before
             else:
                 self._panes[index].drop(before)
-        self.rows.drop(self._row_horizons(progress, open_from))
+        of_rows = self._row_horizons(progress, open_from)
+        self.rows.drop(of_rows)
         for stream, late in self._late.items():
             ends = [horizons[index] for index in self._units_of[stream]]
             late.drop(min([*ends, *self._late_horizons(stream, progress)]))
         read = {stream: [befores[index] for index in units] for stream, units in self._units_of.items()}
+        for stream, before in of_rows.items():
+            read.setdefault(stream, []).append(before)
+        for stream in self._by_rows:
+            read[stream].append(BEGINNING)
         return {stream: min(ends) for stream, ends in read.items() if ends}
 
     def _befores(self, progress: Mapping[str, Progress], open_from: OpenFrom) -> list[Micros]:

@@ -30,6 +30,7 @@ from punctual.runtime.backend import QueryTypes
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract
 from punctual.share.cadence.class_plans import class_plans
+from punctual.share.from_rows import FromRows
 from punctual.share.planner import ProgramPlanner
 from punctual.store.products import Cells
 from punctual.store.store import Store
@@ -87,7 +88,7 @@ class Programs:
             timed=lambda plan: self.timing(plan, change.options, progress, planner.class_plans),
             stopped=self.stopped(change.catalog),
             share=planner.share,
-            from_rows=change.options.window_merge == "rows",
+            from_rows=FromRows.asked(change.options),
         )
 
     def plan_without(
@@ -101,7 +102,7 @@ class Programs:
             sharing=change.options.sharing,
             timed=lambda plan: self.timing(plan, change.options, progress),
             stopped=self.stopped(change.catalog) | left_out,
-            from_rows=change.options.window_merge == "rows",
+            from_rows=FromRows.asked(change.options),
         )
 
     def timing(
@@ -152,10 +153,11 @@ class Programs:
     def alone(self, query: Query, needs: Needs | RowNeeds) -> RunningProgram:
         """A program of this query only, or of a part of what it needs, for trying it."""
         catalog = replace(self.running.catalog, queries={query.name.lower(): query})
-        types, tables, rows = self.running.types, self.tables.content, self.options.window_merge == "rows"
+        rows = FromRows(every=query.name in self.running.lifted)
         return plan_program(
-            catalog, types, tables, sharing=True, timed=own_bounds, needs=lambda _query: needs, from_rows=rows
-        )
+            catalog, self.running.types, self.tables.content, sharing=True, timed=own_bounds,
+            needs=lambda _query: needs, from_rows=rows,
+        )  # fmt: skip
 
     def adopt(self, running: RunningProgram, options: Options, progress: Mapping[str, Progress]) -> None:
         """From now on this program runs. Its cadence plans and its registration are durable when this returns."""

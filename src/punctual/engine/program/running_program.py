@@ -23,6 +23,8 @@ from punctual.runtime.backend import QueryTypes
 from punctual.runtime.lower import Branch, branches, rows_only
 from punctual.runtime.row_queries.lifted_rows import LiftedRows, lifted_rows
 from punctual.runtime.tick import unique_keys
+from punctual.runtime.ways import streams_that_spark_reads
+from punctual.share.from_rows import NOBODY, FromRows
 from punctual.share.from_rows import from_rows as read_from_rows
 from punctual.share.sheddable import Shedding, shedding
 from punctual.share.units import Member, share_units
@@ -128,18 +130,20 @@ def plan_program(
     stopped: frozenset[str] = frozenset(),
     needs: Callable[[Query], Needs | RowNeeds] = needs_of,
     share: Share = share_units,
-    from_rows: bool = False,
+    from_rows: FromRows = NOBODY,
 ) -> RunningProgram:
     """Plan the program; ``tables`` are the static tables as they are now, ``stopped`` queries are left out.
 
     ``needs`` says what a query reads: all of it, unless only a part is to be tried. ``timed`` decides when the queries
     answer; panes are then cut where windows of those instants begin and end. ``share`` may remember the program before.
-    With ``from_rows`` aggregates are answered from retained rows, at the instants that they have without it.
+    ``from_rows`` says which aggregates are answered from retained rows, at the instants that they have without it.
     """
     members = [(query, needs(query)) for query in catalog.queries.values() if query.name not in stopped]
-    timing = timed(share(members, sharing=sharing))
-    if from_rows:
-        members = read_from_rows(members, catalog.streams)
+    bare = share(members, sharing=sharing)
+    timing = timed(bare)
+    chosen = from_rows.of(bare, streams_that_spark_reads(catalog.streams))
+    if chosen:
+        members = read_from_rows(members, catalog.streams, chosen)
     plan = share(members, sharing=sharing, steps=timing.steps)
     keys = [unit_key(unit, catalog) for unit in plan.units]
     by_stream: dict[str, list[tuple[str, Unit]]] = {name: [] for name in catalog.streams}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -53,17 +54,75 @@ class DrawReport:
     at: int = 0
 
 
-def drawn(rows: pa.Table, draw: Draw | None, now: int = 0) -> tuple[Bools, I64, DrawReport | None]:
+def untimed(draw: Draw | None) -> Draw | None:
+    """A draw whose share stays as it is, however late it is."""
+    return draw if draw is None or draw.budget is None else replace(draw, budget=None)
+
+
+def joined_report(parts: Sequence[DrawReport]) -> DrawReport:
+    """What became of a draw of several parts of a window: the rows of all of them, below the least of their places.
+
+    >>> joined_report([DrawReport(10, 4, 0.5, at=7), DrawReport(30, 16, 0.5, at=9)])
+    DrawReport(rows=40, kept=20, share=0.5, thresholds=(), part=1.0, at=7)
+    """
+    return DrawReport(
+        sum(one.rows for one in parts),
+        sum(one.kept for one in parts),
+        min(one.share for one in parts),
+        parts[0].thresholds,
+        min(one.part for one in parts),
+        min(one.at for one in parts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The places of a window's rows, for every rule once."""
+
+    rows: pa.Table
+    known: dict[tuple[tuple[str, ...], str], F64] = field(default_factory=dict)
+
+    def of(self, draw: Draw) -> F64:
+        rule = (draw.by, draw.salt)
+        if rule not in self.known:
+            self.known[rule] = places(self.rows, *rule) if draw.by else _places_of_rows(self.rows, draw.salt)
+        return self.known[rule]
+
+
+def drawn_for(
+    rows: pa.Table, draws: Mapping[int, Draw | None], now: int = 0
+) -> tuple[Bools, I64, dict[int, DrawReport | None]]:
+    """The same for several who read a window: which rows somebody keeps, who keeps each of those, and all reports.
+
+    Who keeps a row is a bit for each reader, by the reader's number. Each keeps the rows that ``drawn`` gives it.
+
+    >>> rows = pa.table({"k": ["a", "b", "c", "d"]})
+    >>> kept, readers, _reports = drawn_for(rows, {0: None, 1: Draw(0.5, "", ("k",)), 4: Draw(0.9, "", ("k",))})
+    >>> kept.tolist(), readers.tolist()
+    ([True, True, True, True], [19, 1, 17, 19])
+    """
+    known, readers = _Places(rows), np.zeros(rows.num_rows, np.int64)
+    reports = {}
+    for number, draw in draws.items():
+        kept, _marks, reports[number] = drawn(rows, draw, now, known)
+        readers |= kept.astype(np.int64) << number
+    somebody = readers != 0
+    return somebody, readers[somebody], reports
+
+
+def drawn(
+    rows: pa.Table, draw: Draw | None, now: int = 0, known: _Places | None = None
+) -> tuple[Bools, I64, DrawReport | None]:
     """Which rows of a window are kept, the marks of those, and what became of the draw.
 
-    ``now`` is what budgets are compared with: the monotonic clock.
+    ``now`` is what budgets are compared with: the monotonic clock. ``known`` keeps places for the next draw.
     """
     count = rows.num_rows
     every = None if draw is None else DrawReport(count, count, 1.0, at=now)
     whole = np.ones(count, np.bool_), np.full(count, ITSELF), every
     if draw is None or (draw.share >= 1.0 and _fits(draw, count, now)):
         return whole
-    place = places(rows, draw.by, draw.salt) if draw.by else _places_of_rows(rows, draw.salt)
+    place = (known or _Places(rows)).of(draw)
     certain, thresholds = np.zeros(rows.num_rows, np.bool_), list[float]()
     if draw.certain and not draw.by:
         certain, thresholds = certain_rows([_numbers(rows.column(name)) for name in draw.certain])

@@ -6,16 +6,26 @@ formula, so it serves expressions over several aggregates, samples by key (whose
 samples, where the variances of the inputs add up (what both vary by together counts twice, so such intervals are
 rather too wide).
 
-Intervals are Student's with as many degrees of freedom as a row has groups, less one; fewer where what groups add is
-skewed. Where a few groups of a sample without a certain part make nearly all of the difference there is no interval:
-keys with many rows decide it, and those that the sample has not are unknown. What is left is still not to be trusted
-over such keys: of joins whose keys have rows by Zipf's law with exponent 2 about a third have an interval, and half of
-these cover.
+A sample that has most of the rows cannot be far off. So a group is not left out as a whole, but the square root of 1 -
+share of it (as Rao and Wu do for the bootstrap): then replicates differ by as much as estimates from so many of all
+rows do. Each part of a window goes by its own share, and no answer by that of another one.
+
+Intervals are Student's with as many degrees of freedom as a row has groups, less one. Over rows that were kept by a
+share alone the skewness of the values that are summed may leave fewer (`values_freedom`). How skewed the groups of the
+sample are would say too little: the samples that missed a long tail look best. So such a row is not refused for it,
+that would leave those that missed the tail; intervals are wide instead, up to twice as wide as those of normal rows.
+
+Of other samples only groups are known, so what they add takes degrees of freedom away where it is skewed. Where a few
+groups of a sample by key make nearly all of the difference there is no interval: keys with many rows decide it, and
+those that the sample has not are unknown. What is left is still not to be trusted over such keys: of joins whose keys
+have rows by Zipf's law with exponent 2 about a third have an interval, and half of these cover.
+
+Where replicates do not differ at all there is no interval either: a sample without any row of a kind does not say that
+there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +42,8 @@ _MOST_SKEWED = 0.5
 0.08 by chance alone, some thirty keys 0.3: Cochran's fifth would refuse them."""
 _WORTH_LESS = 0.5
 """By how much the square of the groups' skewness takes degrees of freedom away; by simulation."""
+_ROUNDING = 1e-12
+"""What replicates of one and the same may differ by, relatively."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +86,7 @@ def replicates(function: Literal["count", "sum", "avg"], entries: Entries, momen
         return _without(entries, weight * moments.sum) / _without(entries, weight * moments.count)
 
 
-def jackknife(whole: F64, replicates: F64, rests_on: Support, shares: Sequence[float]) -> Interval:
+def jackknife(whole: F64, replicates: F64, rests_on: Support, freedom: F64 | None = None) -> Interval:
     """A 95 % interval of each output row.
 
     Parameters
@@ -85,25 +97,26 @@ def jackknife(whole: F64, replicates: F64, rests_on: Support, shares: Sequence[f
         The same of each replicate, ``[rows, 32 * inputs]``.
     rests_on : Support
         Of the same entries. A row needs two groups of each input that is thinned.
-    shares : sequence of float
-        The share of each input that was kept.
+    freedom : F64, optional
+        How many degrees of freedom each row has at most, by its values; NaN, or None for all, where only the groups
+        tell.
     """
-    squares, cubes = np.zeros(whole.size), np.zeros(whole.size)
+    freedom = np.full(whole.size, np.nan) if freedom is None else freedom
+    fewest = np.where(rests_on.thinned, rests_on.groups, GROUPS).min(axis=1)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        for number, share in enumerate(shares):
-            added = whole[:, None] - replicates[:, number * GROUPS : (number + 1) * GROUPS]
-            added *= np.where(rests_on.thinned[:, number], np.sqrt(1 - share), 0.0)[:, None]
-            squares += (added**2).sum(axis=1)
-            cubes += (added**3).sum(axis=1)
-        skewness = np.where(squares > 0, np.abs(cubes) / squares**1.5, squares)
-        fewest = np.where(rests_on.thinned, rests_on.groups, GROUPS).min(axis=1)
-        freedom = np.maximum(1, (fewest - 1) // (1 + _WORTH_LESS * GROUPS * np.minimum(skewness, 1.0) ** 2))
-        factor = student_t(np.where(fewest > 1, freedom, 0).astype(np.int64))
+        added = whole[:, None] - replicates
+        added *= np.repeat(rests_on.thinned, GROUPS, axis=1)
+        squares, cubes = (added**2).sum(axis=1), (added**3).sum(axis=1)
+        differ = np.sqrt(squares) > _ROUNDING * np.abs(whole)
+        skewness = np.where(differ, np.abs(cubes) / squares**1.5, 0.0)
+        by_groups = np.maximum(1, (fewest - 1) // (1 + _WORTH_LESS * GROUPS * np.minimum(skewness, 1.0) ** 2))
+        at_most = np.where(np.isnan(freedom), by_groups, np.minimum(fewest - 1, freedom))
+        factor = student_t(np.where(fewest > 1, at_most, 0).astype(np.int64))
         spread = factor * np.sqrt(squares * (GROUPS - 1) / GROUPS)
         low, high = whole - spread, whole + spread
     exact = ~rests_on.thinned.any(axis=1)
-    mild = (skewness < _MOST_SKEWED) | ~rests_on.poisson.any(axis=1)
-    known = exact | (mild & np.isfinite(low) & np.isfinite(high))
+    mild = (skewness < _MOST_SKEWED) | ~rests_on.poisson.any(axis=1) | ~np.isnan(freedom)
+    known = exact | (differ & mild & np.isfinite(low) & np.isfinite(high))
     low, high = np.where(exact, whole, low), np.where(exact, whole, high)
     return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan), known)
 
@@ -113,14 +126,14 @@ def _without(entries: Entries, values: F64) -> F64:
     parts = []
     for marks in entries.marks:
         of_input = coded(marks)
-        larger = _larger(of_input)
+        left, larger = _weights_left(of_input)
         row, stratum, where = by_stratum(entries.row, of_input)
         whole = totals(where, values, row.size)
         group, own = of_input.strata.group[of_input.which], of_input.stratum[of_input.which]
         some = np.flatnonzero(group < CERTAIN)
         left_out = totals(
             entries.row[some] * GROUPS + group[some],
-            values[some] * larger[own[some], group[some]],
+            values[some] * (larger[own[some], group[some]] - left[own[some]]),
             entries.rows * GROUPS,
         ).reshape(entries.rows, GROUPS)
         of_group = (totals(row, whole * larger[stratum, g], entries.rows) for g in range(GROUPS))
@@ -128,12 +141,15 @@ def _without(entries: Entries, values: F64) -> F64:
     return np.concatenate(parts, axis=1)
 
 
-def _larger(of_input: Coded) -> F64:
-    """By what the weights of a stratum grow without each group: ``[strata, 32]``."""
+def _weights_left(of_input: Coded) -> tuple[F64, F64]:
+    """By what weights of a stratum are multiplied: ``[strata]`` in the group that is left out, and ``[strata, 32]`` in
+    the others."""
     some, known = of_input.first_of_stratum(), of_input.strata
     sampled, every = known.sampled[some][:, None], np.arange(GROUPS)[None, :]
-    left = sampled - group_size(sampled, every)
+    rest = sampled - group_size(sampled, every)
     with np.errstate(divide="ignore"):
-        simple = np.where(left > 0, sampled / left, np.nan)
-    found = np.where(known.poisson[some][:, None], GROUPS / (GROUPS - 1), simple)
-    return np.where(known.certain[some][:, None], 1.0, found)
+        simple = np.where(rest > 0, sampled / rest, np.nan)
+    without = np.where(known.poisson[some][:, None], GROUPS / (GROUPS - 1), simple)
+    without = np.where(known.certain[some][:, None], 1.0, without)
+    out = np.sqrt(1 - known.sampled[some] / known.population[some])
+    return 1 - out, 1 + out[:, None] * (without - 1)

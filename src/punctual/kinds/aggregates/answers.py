@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from punctual.kernel.panes.keys import encode
 from punctual.kernel.panes.keys import order as spark_order
 from punctual.kernel.panes.panes import Answered
-from punctual.kinds.aggregates.sampled_answers import replicated_column, sampled_result
+from punctual.kinds.aggregates.sampled_answers import asks_for_replicates, replicated_column, sampled_result
 from punctual.kinds.aggregates.weighted import Weighted
 from punctual.kinds.clause import Clause
 from punctual.kinds.columns import answer_column, of_type
@@ -60,7 +60,7 @@ def question(job: Job, body: Aggregates, answered: Answered) -> tuple[Question, 
         return None
     expressions, kinds, clauses = zip(*asked)
     used = frozenset[str]().union(*(expression.names for expression in expressions))
-    if isinstance(answered, Weighted):
+    if isinstance(answered, Weighted) and asks_for_replicates(job, body, answered):
         columns = {name: replicated_column(job, body, answered, name) for name in sorted(used or {INSTANT})}
     else:
         columns = {name: answer_column(job, answered, name) for name in sorted(used or {INSTANT})}

@@ -84,7 +84,7 @@ class AggregatesKind(Kind[Aggregates]):
         shed = ShedWindows.of(job.sheds, job.due.instants, job.query.range_us) if job.sheds else None
         return weighted(
             body, answered, job.due.instants.size, 1 + apart,
-            clustered=by_key, share=job.setting, whole_groups=by_key and body.rows.has_whole_keys,
+            clustered=by_key, shares=job.shares, whole_groups=by_key and body.rows.has_whole_keys,
             shed=shed,
         )  # fmt: skip
 

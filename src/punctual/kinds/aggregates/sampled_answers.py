@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from punctual.estimate.quality_curve import curve_of
 from punctual.kernel.sample.estimates import Interval
+from punctual.kinds.aggregates.arithmetic import computed, is_arithmetic
 from punctual.kinds.aggregates.moments import COUNTED, ENDS
 from punctual.kinds.aggregates.weighted import Weighted
 from punctual.kinds.columns import answer_column
@@ -19,7 +20,7 @@ from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.samples import sample_texts
 from punctual.plan.aggregates import Aggregates
-from punctual.plan.expression import aggregate_name
+from punctual.plan.expression import Expression, aggregate_name, key_name
 from punctual.plan.query import Output
 from punctual.plan.rows import EVERY_ROW
 from punctual.ports.sinks.json_text import TEXT, fragments, joined, joined_lists
@@ -29,11 +30,17 @@ F64 = NDArray[np.float64]
 CONFIDENCE = 0.95
 
 
+def asks_for_replicates(job: Job, body: Aggregates, answered: Weighted) -> bool:
+    """Whether there is an expression whose error only Catalyst can tell, by the replicates of its columns."""
+    numbers = [
+        _has_interval(job, body, place) and not _is_computed(job, body, place) for place in _estimates(job, body)
+    ]
+    return bool(answered.sampled.any()) and not answered.whole_groups and any(numbers)
+
+
 def replicated_column(job: Job, body: Aggregates, answered: Weighted, name: str) -> pa.Array:
     """The column of this name for all rows, and then again without each group of the sample."""
     whole = answer_column(job, answered, name)
-    if not answered.sampled.any():
-        return whole
     for number, call in enumerate(body.calls):
         if name == aggregate_name(number):
             return pa.concat_arrays([whole, answered.replicate_columns(number, call.function, whole.type)])
@@ -131,42 +138,99 @@ def _said(job: Job, body: Aggregates, answered: Weighted, reply: Sequence[pa.Arr
     """What there is to say of each column that is made of aggregates."""
     if answered.whole_groups:
         return
-    names = {aggregate_name(number): number for number in range(len(body.calls))}
-    asked = iter(reply)
-    for output, kind in zip(job.query.outputs, job.types.outputs):
-        column = output.expression.column
-        if column is not None:
-            if column in names:
-                yield output, _of_call(body, answered, names[column])
-            continue
-        found = next(asked)
-        if not names.keys() & output.expression.names:
-            continue
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if not number or pa.types.is_null(found.type) or len(found) == answered.instant.size:
+    replies = iter(reply)
+    asked = {place: next(replies) for place, output in enumerate(job.query.outputs) if output.expression.column is None}
+    for place in _estimates(job, body):
+        output = job.query.outputs[place]
+        calls = _calls(body, output.expression)
+        if place not in asked:
+            yield output, _of_call(body, answered, calls[0])
+        elif not answered.sampled.any() or not _has_interval(job, body, place):
             yield output, (None, None, None)
         else:
-            used = [number for name, number in names.items() if name in output.expression.names]
-            yield output, _of_expression(answered, found, used)
+            yield output, _of_expression(job, body, answered, place, asked[place])
+
+
+def _estimates(job: Job, body: Aggregates) -> list[int]:
+    """The places of the columns that are made of aggregates."""
+    return [place for place, output in enumerate(job.query.outputs) if _calls(body, output.expression)]
+
+
+def _calls(body: Aggregates, expression: Expression) -> list[int]:
+    return [number for number in range(len(body.calls)) if aggregate_name(number) in expression.names]
+
+
+def _has_interval(job: Job, body: Aggregates, place: int) -> bool:
+    """Whether anything can be said of the error of a column: it is a number, and nothing in it is a least or greatest
+    value, of which nobody knows how far it is from that of all rows."""
+    calls = _calls(body, job.query.outputs[place].expression)
+    return _is_number(job.types.outputs[place]) and all(body.calls[number].function not in ENDS for number in calls)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_computed(job: Job, body: Aggregates, place: int) -> bool:
+    """Whether a column is plain arithmetic of numbers, so that its replicates can do without Catalyst."""
+    expression = job.query.outputs[place].expression
+    kinds = {aggregate_name(number): kind for number, kind in enumerate(job.types.aggregates)}
+    kinds |= {key_name(number): kind for number, kind in enumerate(job.types.keys)}
+    return all(name in kinds and _is_number(kinds[name]) for name in expression.names) and is_arithmetic(expression)
+
+
+def _all_rows(body: Aggregates, number: int) -> bool:
+    """Whether a call counts every row of its window."""
+    call, rows = body.calls[number], body.rows
+    everything = call.function in COUNTED and call.argument is None and call.where == EVERY_ROW
+    return everything and not rows.keys and not rows.joins
 
 
 def _of_call(body: Aggregates, answered: Weighted, number: int) -> Said:
     call = body.calls[number]
     if call.function in ENDS:
-        value, open_side = answered.values[number], pa.nulls(answered.instant.size)
-        return (1.0, open_side, value) if call.function == "min" else (1.0, value, open_side)
-    all_rows = not body.rows.keys and call.function in COUNTED and call.argument is None and call.where == EVERY_ROW
-    all_rows = all_rows and not body.rows.joins
-    found = answered.interval(number, call.function, all_rows=all_rows)
+        # What was seen bounds it from one side, for certain; where no row can be missing it is the value itself.
+        seen = answered.values[number]
+        beyond = pc.if_else(pa.array(answered.sampled), pa.scalar(None, seen.type), seen)
+        return (1.0, beyond, seen) if call.function == "min" else (1.0, seen, beyond)
+    found = answered.interval(number, call.function, all_rows=_all_rows(body, number))
     if call.function in COUNTED:  # a count that is known is a whole number, however it was weighted
         found = Interval(found.low.round(6), found.high.round(6), found.known)
     return _ends(found)
 
 
-def _of_expression(answered: Weighted, found: pa.Array, calls: Sequence[int]) -> Said:
-    numbers = pc.fill_null(found.cast(pa.float64(), safe=False), float("nan")).to_numpy(zero_copy_only=False)
-    rows = answered.instant.size
-    return _ends(answered.jackknifed(numbers[:rows], numbers[rows:].reshape(-1, rows).T, calls))
+def _of_expression(job: Job, body: Aggregates, answered: Weighted, place: int, reply: pa.Array) -> Said:
+    """The interval of a column that is computed; the value that the answer says is in it."""
+    calls, rows = _calls(body, job.query.outputs[place].expression), answered.instant.size
+    said = _doubles(reply)
+    value = said[:rows]
+    if _is_computed(job, body, place):
+        found = _computed(job, body, answered, job.query.outputs[place].expression)
+    else:
+        found = said.reshape(-1, rows).T
+    interval = answered.jackknifed(found[:, 0], found[:, 1:], calls, all_rows=all(_all_rows(body, n) for n in calls))
+    exact = interval.low == interval.high
+    low = np.where(exact, value, np.minimum(interval.low, value))
+    high = np.where(exact, value, np.maximum(interval.high, value))
+    return _ends(Interval(low, high, interval.known))
+
+
+def _computed(job: Job, body: Aggregates, answered: Weighted, expression: Expression) -> F64:
+    """Arithmetic of estimates as they are, and of each of their replicates: ``[rows, 1 + replicates]``."""
+    names = {aggregate_name(number): number for number in range(len(body.calls))}
+    columns = {}
+    for name in expression.names:
+        if name in names:
+            columns[name] = answered.not_rounded(names[name], body.calls[names[name]].function)
+        else:
+            columns[name] = _doubles(answer_column(job, answered, name))[:, None]
+    return computed(expression, columns)
+
+
+def _doubles(values: pa.Array) -> F64:
+    """Numbers; NULL is NaN."""
+    found: F64 = pc.fill_null(values.cast(pa.float64(), safe=False), float("nan")).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _ends(found: Interval) -> Said:

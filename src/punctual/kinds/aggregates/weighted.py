@@ -7,7 +7,7 @@ seen. A row that nothing can be missing from keeps the exact values that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +19,9 @@ from punctual.kernel.arrays.order import keyed
 from punctual.kernel.panes.keys import encode
 from punctual.kernel.panes.panes import Answered
 from punctual.kernel.sample.entries import Entries, Moments, coded, thinned, totals
-from punctual.kernel.sample.estimates import Function, Interval, estimated, interval
+from punctual.kernel.sample.estimates import Function, Interval, estimated, interval, values_freedom
 from punctual.kernel.sample.jackknife import jackknife, replicates, support
-from punctual.kernel.sample.marks import rounded, share_marks, strata
+from punctual.kernel.sample.marks import rounded, share_marks
 from punctual.kinds.aggregates.moments import COUNTED, ENDS, MomentPlaces, moment_places
 from punctual.kinds.shed_span import ShedWindows
 from punctual.plan.aggregates import Aggregate, Aggregates
@@ -52,37 +52,50 @@ class Weighted(Answered):
     whole_groups: bool = False
     shed: ShedWindows | None = None
 
-    def replicate_columns(self, call: int, function: str, kind: pa.DataType) -> pa.Array:
-        """The values of a call without each group of the sample, all rows of one group after the other's."""
-        groups = self.replicates
-        moments = self.moments[call]
-        if moments is None:
-            return pa.concat_arrays([self.values[call]] * groups)
-        found = replicates(_function(function), self.entries, moments)
-        return _typed(found.T.ravel(), kind, np.isnan(found.T.ravel()))
-
     @property
     def replicates(self) -> int:
         """How many there are of each row."""
         return 32 * len(self.entries.marks)
+
+    def replicate_columns(self, call: int, function: str, kind: pa.DataType) -> pa.Array:
+        """The values of a call without each group of the sample, all rows of one group after the other's."""
+        moments = self.moments[call]
+        if moments is None:
+            return pa.concat_arrays([self.values[call]] * self.replicates)
+        found = replicates(_function(function), self.entries, moments)
+        return _typed(found.T.ravel(), kind, np.isnan(found.T.ravel()))
+
+    def not_rounded(self, call: int, function: str) -> F64:
+        """The estimates of a call as they are, and then without each group of the sample: ``[rows, 1 + replicates]``.
+
+        What has the type of whole numbers is rounded in answers. Here that would add noise to every replicate.
+        """
+        moments = self.moments[call]
+        assert moments is not None, "least and greatest values are no estimates"
+        whole = estimated(_function(function), self.entries, moments)
+        return np.column_stack([whole, replicates(_function(function), self.entries, moments)])
 
     def interval(self, call: int, function: str, *, all_rows: bool) -> Interval:
         """How far an estimate may be off."""
         moments = self.moments[call]
         assert moments is not None, "least and greatest values have one side"
         if self.clustered or len(self.entries.marks) > 1:
-            whole = estimated(_function(function), self.entries, moments)
-            return self.jackknifed(whole, replicates(_function(function), self.entries, moments), [call])
+            found = self.not_rounded(call, function)
+            return self.jackknifed(found[:, 0], found[:, 1:], [call])
         return interval(_function(function), self.entries, moments, all_rows=all_rows)
 
-    def jackknifed(self, whole: F64, parts: F64, calls: Iterable[int]) -> Interval:
-        """How far anything may be off that was computed from these calls: ``parts`` has it of each replicate."""
-        count = np.ones(self.entries.row.size)
-        for moments in (self.moments[call] for call in calls):
-            if moments is not None:
-                count = np.minimum(count, moments.count)
-        shares = [1 / float(strata(np.unique(marks)).weight.max(initial=1.0)) for marks in self.entries.marks]
-        return jackknife(whole, parts, support(self.entries, count), shares)
+    def jackknifed(self, whole: F64, parts: F64, calls: Sequence[int], *, all_rows: bool = False) -> Interval:
+        """How far anything may be off that was computed from these calls: ``parts`` has it of each replicate.
+
+        ``all_rows`` says that they only count every row of a window: of a simple sample that is known.
+        """
+        used = [moments for moments in (self.moments[call] for call in calls) if moments is not None]
+        count = np.minimum.reduce([np.ones(self.entries.row.size), *(moments.count for moments in used)])
+        rests_on = support(self.entries, count)
+        if all_rows:
+            rests_on = replace(rests_on, thinned=rests_on.thinned & rests_on.poisson)
+        by_row = not self.clustered and len(self.entries.marks) == 1
+        return jackknife(whole, parts, rests_on, values_freedom(self.entries, used) if by_row else None)
 
 
 def weighted(
@@ -92,22 +105,22 @@ def weighted(
     marks: int = 1,
     *,
     clustered: bool = False,
-    share: float | None = None,
+    shares: F64 | None = None,
     whole_groups: bool = False,
     shed: ShedWindows | None = None,
 ) -> Weighted:
     """The rows of answers at so many instants; the last ``marks`` keys are marks.
 
-    ``share`` is how much of the rows was used; None where all of them were. Rows of ``whole_groups`` stand for
-    themselves, whatever their marks say. Rows may be missing from the windows that are ``shed``, though no mark of
-    theirs is there to say so.
+    ``shares`` is how much of the rows was used at each; None where nothing was left out after reading. Rows of
+    ``whole_groups`` stand for themselves, whatever their marks say. Rows may be missing from the windows that are
+    ``shed``, though no mark of theirs is there to say so.
     """
     keys = answered.keys[:-marks]
     if whole_groups:
         itself = pa.repeat(pa.scalar(int(share_marks(np.zeros(1), 1.0)[0]), pa.int64()), answered.instant.size)
         answered = replace(answered, keys=[*keys, itself])
-    if not keys and share is not None and share < 1.0:
-        answered = _with_every_instant(answered, instants, marks, share)
+    if not keys and shares is not None:
+        answered = _with_every_instant(answered, marks, shares)
     if keys:
         codes, _different = encode(keys, answered.instant.size)
         new = np.ones(answered.instant.size, np.bool_)
@@ -126,7 +139,7 @@ def weighted(
     sampled: Bools = np.logical_or.reduce(thinned(entries), axis=1)
     count_of_rows, places = moment_places(body)
     seen = _numbers(answered.values[count_of_rows])
-    rows_seen = _by_share(entries, instant, seen, instants) if share is None else {}
+    rows_seen = _by_share(entries, instant, seen, instants) if shares is None else {}
     found = np.bincount(row, minlength=rows)
     values: list[pa.Array] = []
     moments: list[Moments | None] = []
@@ -144,19 +157,19 @@ def weighted(
     )  # fmt: skip
 
 
-def _with_every_instant(answered: Answered, instants: int, marks: int, share: float) -> Answered:
+def _with_every_instant(answered: Answered, marks: int, shares: F64) -> Answered:
     """What was found, and an entry of nothing where nothing was: there may be rows that the sample has not."""
-    lacking = np.setdiff1d(np.arange(instants), answered.instant)
+    lacking = np.setdiff1d(np.flatnonzero(shares < 1.0), answered.instant)
     if not lacking.size:
         return answered
     instant = np.concatenate([answered.instant, lacking])
     order = np.argsort(instant, kind="stable")
-    nothing = pa.repeat(pa.scalar(int(share_marks(np.zeros(1), rounded(share))[0]), pa.int64()), lacking.size)
+    of_share = [share_marks(np.zeros(1), rounded(share)) for share in shares[lacking].tolist()]
+    nothing = pa.array(np.concatenate(of_share), pa.int64())
     found = [key.cast(pa.int64()) for key in answered.keys[-marks:]]
     keys = [pa.concat_arrays([key, nothing]).take(pa.array(order)) for key in found]
     values = [
-        pa.concat_arrays([value, pa.nulls(lacking.size, value.type)]).take(pa.array(order))
-        for value in answered.values
+        pa.concat_arrays([value, pa.nulls(lacking.size, value.type)]).take(pa.array(order)) for value in answered.values
     ]
     return Answered(instant[order], keys, values, answered.errors)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from punctual.errors import InternalError
 from punctual.estimate.quality_curve import curve_of
@@ -57,7 +58,10 @@ class RowsKind(Kind[RowQuery]):
             windows = (replace(one, columns=(*one.columns, IDENTITY)) for one in statement.windows)
             statement = replace(statement, windows=tuple(windows))
         outputs = tuple(Output(name, column_of(name)) for name in types.names)
-        return replace(query, outputs=outputs, body=RowQuery(statement))
+        quality = query.quality
+        if quality is not None and types.sampling is not None and types.sampling.by:
+            quality = quality.by_key  # what an answer uses of each input is what it says
+        return replace(query, outputs=outputs, quality=quality, body=RowQuery(statement))
 
     def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
         """The rows as they came: Spark has put them in order."""
@@ -65,17 +69,18 @@ class RowsKind(Kind[RowQuery]):
         offsets = np.searchsorted(answered.instant, np.arange(job.due.instants.size + 1)).astype(np.int32)
         struct = pa.StructArray.from_arrays(outputs, names=list(job.types.names))
         listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
-        if job.samples is None or job.setting is None or job.query.quality is None:
+        shares, quality = job.shares, job.query.quality
+        if job.samples is None or shares is None or quality is None:
             return Result(listed)
-        count = job.due.instants.size
-        kept = np.full(count, min(job.setting, 1.0))
-        # What is there is as it is in the whole answer: nothing is off, some rows are missing.
+        # What is there is as it is in the whole answer: nothing is off, some rows are missing. How many is what the
+        # scans used, which may be less than was decided.
+        sampled, curve = pa.array(shares < 1.0), curve_of(quality)
         return Result(
             listed,
-            basis="sample",
-            quality=np.full(count, curve_of(job.query.quality).quality(float(kept[0]))),
-            kept=kept,
-            fields={"sample": sample_texts(job, kept)},
+            basis=pc.if_else(sampled, "sample", "exact"),
+            quality=np.array([curve.quality(share) for share in shares.tolist()]),
+            kept=shares,
+            fields={"sample": pc.if_else(sampled, sample_texts(job, shares), pa.scalar(None, pa.string()))},
         )
 
     def describe(self, reader: Reader, unit: Unit) -> list[str]:

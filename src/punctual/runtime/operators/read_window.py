@@ -43,8 +43,10 @@ class ReadWindow:
         for _task in batches:
             order = current_slot_order().window(self.slot, self.window)
             if order is not None:
-                rows, report = drawn_rows(order, self.columns, self.event_time)
-                if report is not None and self.reports is not None:
-                    self.reports.add({(self.slot, self.window): report})
+                rows, reports = drawn_rows(order, self.columns, self.event_time)
+                readers = [(one.slot, one.window) for one in order.readers] or [(self.slot, self.window)]
+                told = {reader: report for reader, report in zip(readers, reports) if report is not None}
+                if told and self.reports is not None:
+                    self.reports.add(told)
                 yield from rows.to_batches(BATCH_ROWS)
         keep_what_is_loaded()

@@ -14,10 +14,10 @@ from punctual.errors import InternalError, corrupt
 from punctual.kernel.arrays.last_rows import last_rows
 from punctual.kernel.arrays.row_hashes import row_hashes
 from punctual.kernel.arrays.row_order import row_order
-from punctual.kernel.arrays.state import Bools
+from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.sample import kept
-from punctual.kernel.sample.draw import Draw, DrawReport, drawn
-from punctual.own_names import IDENTITY, SAMPLE_MARK, TIME
+from punctual.kernel.sample.draw import Draw, DrawReport, drawn, drawn_for
+from punctual.own_names import IDENTITY, READERS, SAMPLE_MARK, TIME
 from punctual.runtime.operators.in_worker import monotonic_us
 from punctual.runtime.operators.order import Order
 from punctual.store.products import CountedRows, Produced, from_ipc, output
@@ -54,12 +54,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowReader:
+    """One of several who read a window: a window of a slot, its number among the readers, and which rows it keeps."""
+
+    slot: str
+    window: int
+    number: int
+    draw: Draw | None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowOrder:
     """Which rows a window has: those of the files whose event time is in ``(after, through]``.
 
     Of these only the last ``rows``, where that is said, of each value of the ``keys``; of all others perhaps a share.
     Of a sampler only the part ``sample`` of them, chosen by the hash of the columns ``sample_by``, or of whole rows.
-    Where rows may be samples they have a mark as one more column, and ``draw`` says which of them are kept.
+    Where rows may be samples they have a mark as one more column, and ``draw`` says which of them are kept. Where
+    several ``readers`` share the window, rows have who keeps them as one more column instead.
     """
 
     files: tuple[RetainedFile, ...]
@@ -71,6 +82,12 @@ class WindowOrder:
     sample: float = 1.0
     sample_by: tuple[str, ...] = ()
     draw: Draw | None = None
+    readers: tuple[WindowReader, ...] = ()
+
+    @property
+    def draws(self) -> list[Draw]:
+        """Of everybody who reads it."""
+        return [one for one in (self.draw, *(reader.draw for reader in self.readers)) if one is not None]
 
     @property
     def bytes(self) -> int:
@@ -114,12 +131,12 @@ def drawn_rows(
     columns: Sequence[tuple[str, pa.DataType]],
     event_time: str,
     now: Callable[[], int] = monotonic_us,
-) -> tuple[pa.Table, DrawReport | None]:
-    """The same, and what became of the draw where there is one; ``now`` is asked once all rows are read."""
+) -> tuple[pa.Table, list[DrawReport | None]]:
+    """The same, and what became of the draw, or of that of each reader; ``now`` is asked once all rows are read."""
     if not columns:  # a table without columns has no rows
         raise InternalError("a window without columns")
     asked = pa.schema(list(columns))
-    plain = pa.schema([field for field in asked if field.name != SAMPLE_MARK])
+    plain = pa.schema([field for field in asked if field.name not in (SAMPLE_MARK, READERS)])
     whole = _whole(order, plain, event_time)
     times = whole.column(TIME).to_numpy()
     wanted = whole.drop_columns([TIME])
@@ -130,22 +147,32 @@ def drawn_rows(
     if order.sample < 1.0:
         some = _in_sample(wanted, order)
         times, wanted = times[some], wanted.filter(pa.array(some))
-    report = None
-    marks = None
-    if SAMPLE_MARK in asked.names or order.draw is not None:
-        kept, marks, report = drawn(wanted, order.draw, now())
-        times, wanted = times[kept], wanted.filter(pa.array(kept))
-    wanted = wanted.select(plain.names)
+    kept, made, reports = _drawn(wanted, order, asked, now)
+    times, wanted = times[kept], wanted.filter(pa.array(kept)).select(plain.names)
     placed = row_order(wanted.columns, times)
     wanted = wanted.take(pa.array(placed))
-    if marks is not None and SAMPLE_MARK in asked.names:
-        wanted = wanted.append_column(SAMPLE_MARK, pa.array(marks[placed])).select(asked.names)
-    return wanted, report
+    for name, values in made.items():
+        wanted = wanted.append_column(name, pa.array(values[placed]))
+    return wanted.select(asked.names), reports
+
+
+def _drawn(
+    rows: pa.Table, order: WindowOrder, asked: pa.Schema, now: Callable[[], int]
+) -> tuple[Bools, dict[str, I64], list[DrawReport | None]]:
+    """Which rows are kept, the columns that are made of that, and what became of draws."""
+    if order.readers:
+        draws = {reader.number: reader.draw for reader in order.readers}
+        kept, readers, told = drawn_for(rows, draws, now())
+        return kept, {READERS: readers}, [told[reader.number] for reader in order.readers]
+    if order.draw is None and SAMPLE_MARK not in asked.names:
+        return np.ones(rows.num_rows, np.bool_), {}, [None]
+    kept, marks, report = drawn(rows, order.draw, now())
+    return kept, {SAMPLE_MARK: marks} if SAMPLE_MARK in asked.names else {}, [report]
 
 
 def _whole(order: WindowOrder, asked: pa.Schema, event_time: str) -> pa.Table:
     """The times of a window's rows, the columns that are asked for, and those that a draw needs besides."""
-    if order.draw is not None and not order.draw.by:
+    if any(not draw.by for draw in order.draws):
         asked = asked.append(pa.field(IDENTITY, pa.int64()))
     stored = [name for name in asked.names if name != event_time]
     found = []

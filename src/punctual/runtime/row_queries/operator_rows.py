@@ -16,6 +16,7 @@ import msgspec
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from punctual.kernel.sample.draw import DrawReport
 from punctual.plan.operators import Operator, OperatorNode, OperatorRows
 
 OUT = "number of output rows"
@@ -61,10 +62,11 @@ class CountedPlan:
     operators: OperatorNode
     counters: tuple[int | None, ...]
 
-    def rows(self, values: dict[int, int], answered: int) -> OperatorRows:
+    def rows(self, values: dict[int, int], answered: int, draws: Mapping[int, DrawReport]) -> OperatorRows:
         """What an execution gave out, by the values of counters; its answer had so many rows.
 
-        A limit does not count: what it lets through is what the answer has.
+        A limit does not count: what it lets through is what the answer has. Of a window that others read too, counters
+        say what all of them keep: what this query keeps is in the report of its draw.
         """
         numbered = self.operators.numbered()
         rows = [0.0] * len(numbered)
@@ -72,6 +74,8 @@ class CountedPlan:
             counter, rows_in = self.counters[number], [rows[child] for child in below]
             if node.kind == "answer":
                 rows[number] = float(answered)
+            elif node.window is not None and node.window in draws:
+                rows[number] = float(draws[node.window].kept)
             elif counter is not None:
                 rows[number] = float(values[counter])
             elif rows_in:

@@ -3,87 +3,88 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from punctual.runtime.row_queries.operator_rows import MeteredPlan
-from punctual.runtime.row_queries.shared_windows import WindowUse
+from punctual.runtime.row_queries.shared_windows import SharedUse, Way
 
 MOST_UNIONS = 32
 """How many unions are kept planned: a program has one for each set of queries that are due together."""
-MOST_EMPTY = 1.5
+MOST_EMPTY = 4.0
 """A plan with so many times the slots that are asked is run before one is made: an empty slot is not free."""
 RECURS = 3
 """Slots that were asked for so often, and have no union of their own, will be again."""
 MOST_ASKED = 1_024
 
-Shape = frozenset[tuple[int, int, tuple[bool, ...]]]
-"""The slots of a union: the number of a query, a place, and which windows others read too; in any order."""
+Ways = tuple[Way | None, ...]
+"""How a slot reads each of its windows: as others do, or None by itself."""
+Slots = frozenset[str]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PlannedUnion:
     """Slots as one frame, in their order; whether it may be executed again, and the counters of its operators.
 
-    ``marks`` says of a slot which of its windows a shared one is, by the number that the plan has for that. ``shared``
-    are those windows of all slots: empty ones read them too, and would leave nothing for the next job to find.
+    ``ways`` say how each slot reads its windows. ``shared`` are those that several read, of all slots: empty ones read
+    them too, and would leave nothing for the next job to find.
     """
 
     frame: DataFrame
     slots: tuple[str, ...]
-    marks: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    shared: tuple[WindowUse, ...] = ()
+    ways: Mapping[str, Ways] = field(default_factory=dict)
+    shared: tuple[SharedUse, ...] = ()
     stands: bool = False
     runs: int = 0
     looked: bool = False
     meter: MeteredPlan | None = None
+
+    def marks(self, slot: str) -> dict[int, int]:
+        """Which of the windows of a slot a shared one is, by the number that the plan has for that."""
+        return {way[0]: number for number, way in enumerate(self.ways.get(slot, ())) if way is not None}
 
 
 class PlannedUnions:
     """Those of one session, the latest used."""
 
     def __init__(self) -> None:
-        self._unions: dict[Shape, PlannedUnion] = {}
-        self._asked: Counter[Shape] = Counter()
+        self._unions: list[PlannedUnion] = []
+        self._asked: Counter[Slots] = Counter()
 
-    def known(self, shape: Shape) -> PlannedUnion | None:
-        """A union that was planned before and has these slots; None: one is to be planned.
+    def known(self, asked: Slots, fits: Callable[[PlannedUnion], bool]) -> PlannedUnion | None:
+        """A union that was planned before, has these slots and ``fits`` what they read; None: one is to be planned.
 
-        One with some more slots serves as well, unless the same ones are asked for again and again: others stay empty.
+        One with more slots serves as well, unless the same ones are asked for again and again: others stay empty.
         """
-        if shape not in self._unions:
-            larger = None if self._recurs(shape) else self._larger(shape)
-            if larger is None:
-                return None
-            shape = larger
-        found = self._unions[shape] = self._unions.pop(shape)
+        most = MOST_EMPTY * len(asked)
+        able = (one for one in self._unions if len(one.slots) <= most and asked <= set(one.slots))
+        found = next((one for one in sorted(able, key=_size) if fits(one)), None)
+        if found is None or (len(found.slots) > len(asked) and (not found.stands or self._recurs(asked))):
+            return None
+        self._unions.remove(found)
+        self._unions.append(found)
         return found
 
-    def keep(self, shape: Shape, union: PlannedUnion) -> None:
+    def keep(self, union: PlannedUnion) -> None:
         """One more; the one that was not used for longest goes where there are too many."""
-        if len(self._unions) >= MOST_UNIONS:
-            del self._unions[next(iter(self._unions))]
-        self._unions[shape] = union
+        self._unions = [*self._unions, union][-MOST_UNIONS:]
 
     def clear(self) -> None:
         """Forget all of them."""
         self._unions.clear()
         self._asked.clear()
 
-    def _recurs(self, shape: Shape) -> bool:
+    def _recurs(self, asked: Slots) -> bool:
         if len(self._asked) >= MOST_ASKED:
             self._asked.clear()
-        self._asked[shape] += 1
-        if self._asked[shape] < RECURS:
+        self._asked[asked] += 1
+        if self._asked[asked] < RECURS:
             return False
-        del self._asked[shape]
+        del self._asked[asked]
         return True
 
-    def _larger(self, shape: Shape) -> Shape | None:
-        """The smallest that has these slots and not too many others."""
-        most = MOST_EMPTY * len(shape)
-        able = (known for known, union in self._unions.items() if union.stands and len(known) <= most)
-        found = [known for known in able if shape <= known]
-        return min(found, key=len, default=None)
+
+def _size(union: PlannedUnion) -> int:
+    return len(union.slots)

@@ -30,7 +30,6 @@ from punctual.runtime.operators.answer_rows import AnswerRows, TooManyRowsError
 from punctual.runtime.operators.in_worker import Timed
 from punctual.runtime.operators.read_window import ReadWindow
 from punctual.runtime.operators.slot_order import ROWS_PROPERTY, slot_order, written
-from punctual.runtime.operators.window_rows import WindowOrder
 from punctual.runtime.row_queries.job_watch import Bound, JobWatch
 from punctual.runtime.row_queries.lifted_rows import RowAggregates, window_view
 from punctual.runtime.row_queries.operator_rows import PlanMeters
@@ -39,8 +38,8 @@ from punctual.runtime.row_queries.planned_unions import PlannedUnion, PlannedUni
 from punctual.runtime.row_queries.row_session import row_session
 from punctual.runtime.row_queries.row_text import row_text
 from punctual.runtime.row_queries.scan_reports import ScanReports
-from punctual.runtime.row_queries.shards import ShardKeys, in_shards, joined, shard_keys
-from punctual.runtime.row_queries.shared_windows import SharedWindows, WindowUse
+from punctual.runtime.row_queries.shards import ShardKeys, in_shards, joined, joined_draws, shard_keys
+from punctual.runtime.row_queries.shared_windows import SharedUse, SharedWindows, Shares, SlotReads, Way, WindowUse
 from punctual.runtime.row_queries.slots import dealt, places_for, spread, windows_of
 from punctual.runtime.row_queries.static_views import StaticViews
 from punctual.runtime.row_queries.window_sorts import window_sorts
@@ -63,7 +62,7 @@ class _Prepared:
     stands: bool
     uses: tuple[WindowUse, ...]
     shard_keys: ShardKeys | None = None
-    frames: dict[tuple[int, tuple[bool, ...]], DataFrame] = field(default_factory=dict)
+    frames: dict[tuple[int, tuple[Way | None, ...]], DataFrame] = field(default_factory=dict)
 
     def slot(self, place: int) -> str:
         """The name of one of its slots."""
@@ -89,11 +88,11 @@ Job = Mapping[_Form, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The answer of a query at a place: how many bytes it reads now, and which of its windows shared ones are."""
+    """The answer of a query at a place: how many bytes it reads now, and how it reads its windows."""
 
     frame: DataFrame
     size: int
-    marks: Mapping[int, int] = field(default_factory=dict)
+    ways: tuple[Way | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class _Run:
 
     union: PlannedUnion
     asked: Mapping[str, int]
-    shared: Mapping[WindowUse, Mapping[int, WindowOrder]]
+    shared: Shares
 
 
 class RowPlans:
@@ -154,7 +153,7 @@ class RowPlans:
             answers[number] = joined(works[number], parts.tables)
             executions[number] = parts.executions[0] if len(parts.executions) == 1 else None
             planned[number] = any(parts.planned)
-            draws[number] = parts.draws[0]
+            draws[number] = joined_draws(parts.draws)
             jobs += parts.jobs
         self._keep_few()
         every = range(len(works))
@@ -173,7 +172,7 @@ class RowPlans:
         if not set(statement.tables) <= set(tables):
             return None
         self._tables.show(statement.tables, tables)
-        prepared, alone = _Prepared(0, stands=False, uses=()), (False,) * len(types.windows)
+        prepared, alone = _Prepared(0, stands=False, uses=()), (None,) * len(types.windows)
         frame = self._frame(RowWork("", statement, types, 0, (), 0), prepared, 0, alone)
         metered = self._meters.meter(self._united([frame]), 1)
         return None if metered is None else metered.plans[0].operators
@@ -207,8 +206,8 @@ class RowPlans:
                 run = make(works, job)
                 planned |= set(run.asked.values()) if not run.union.runs else set()
                 answers |= self._answers(works, run)
-                executions |= self._executions(run, answers)
                 draws |= self._scans.take(run.asked)
+                executions |= self._executions(run, answers, draws)
                 jobs += 1
         every = range(len(works))
         return RowAnswers(
@@ -240,7 +239,7 @@ class RowPlans:
         if found is None:
             self._made += 1
             found = _Prepared(self._made, stands=False, uses=())
-            alone = (False,) * len(form.windows)
+            alone = (None,) * len(form.windows)
             found.frames[0, alone] = frame = self._frame(work, found, 0, alone)
             found.stands = stands(frame)
             nodes = plan_nodes(frame._jdf.queryExecution().executedPlan())
@@ -252,56 +251,60 @@ class RowPlans:
         self._queries[form] = found
         return found
 
-    def _slot_frame(self, prepared: _Prepared, work: RowWork, place: int, shares: tuple[bool, ...]) -> DataFrame:
-        """The answer of a query at a place; ``shares`` says which of its windows others read too."""
-        if (place, shares) not in prepared.frames:
-            prepared.frames[place, shares] = self._frame(work, prepared, place, shares)
-        return prepared.frames[place, shares]
+    def _slot_frame(self, prepared: _Prepared, work: RowWork, place: int, ways: tuple[Way | None, ...]) -> DataFrame:
+        """The answer of a query at a place; ``ways`` says how it reads those of its windows that others read too."""
+        if (place, ways) not in prepared.frames:
+            prepared.frames[place, ways] = self._frame(work, prepared, place, ways)
+        return prepared.frames[place, ways]
 
     def _again(self, works: Sequence[RowWork], job: Job) -> _Run:
         """A job of queries whose plans stand."""
         queries = {form: self._queries[form] for form in job}
         reads = [
-            (place, queries[form].uses, works[number].windows)
-            for form, numbers in job.items()
-            for place, number in numbers.items()
+            SlotReads(one.number, one.slot(place), place, one.uses, works[number].windows)
+            for form, one in queries.items()
+            for place, number in job[form].items()
         ]
-        shared = self._windows.of_job(reads, [prepared.uses for prepared in queries.values()])
-        instants = len({place for place, _uses, _windows in reads})
-        asked: dict[str, int] = {}
-        shape: list[tuple[int, int, tuple[bool, ...]]] = []
-        slots: dict[str, _Slot] = {}
-        for form, numbers in job.items():
-            prepared, work = queries[form], works[next(iter(numbers.values()))]
-            shares = tuple(use in shared for use in prepared.uses)
-            own_marks = {self._windows.mark(use): n for n, use in enumerate(prepared.uses) if shares[n]}
-            asked |= {prepared.slot(place): number for place, number in numbers.items()}
-            for place in places_for(numbers, instants):
-                shape.append((prepared.number, place, shares))
-                size = _bytes(works[numbers[place]]) if place in numbers else 0
-                slots[prepared.slot(place)] = _Slot(self._slot_frame(prepared, work, place, shares), size, own_marks)
-        known = self._unions.known(frozenset(shape))
-        if known is None:
-            known = self._union(slots, shared)
-            known.stands = stands(known.frame)
-            self._unions.keep(frozenset(shape), known)
-        # What stands alone may not stand in a union, where Catalyst sees all of it: it is planned anew as well.
-        return _Run(known if known.stands else self._union(slots, shared), asked, shared)
+        asked = {one.slot(place): number for form, one in queries.items() for place, number in job[form].items()}
+        every = frozenset(queries[form].slot(place) for form, places in _places(job).items() for place in places)
+        union = self._unions.known(every, lambda one: self._windows.of_plan(one.ways, reads) is not None)
+        if union is not None and union.stands:
+            return _Run(union, asked, self._windows.of_plan(union.ways, reads) or {})
+        shared = self._windows.of_job(reads)
+        planned = self._union(self._slots(works, job, self._windows.ways(shared)), shared)
+        if union is None:
+            # What stands alone may not stand in a union, where Catalyst sees all of it: then it is planned every time.
+            planned.stands = stands(planned.frame)
+            self._unions.keep(planned)
+        return _Run(planned, asked, shared)
 
-    def _union(self, slots: Mapping[str, _Slot], shared: Iterable[WindowUse] = ()) -> PlannedUnion:
+    def _slots(self, works: Sequence[RowWork], job: Job, ways_of: Mapping[tuple[str, int], Way]) -> dict[str, _Slot]:
+        """The slots of a job, some of them empty; ``ways_of`` says how windows are read that others read too."""
+        slots: dict[str, _Slot] = {}
+        for form, places in _places(job).items():
+            prepared, numbers = self._queries[form], job[form]
+            some, first = next(iter(numbers.items()))
+            ways = tuple(ways_of.get((prepared.slot(some), n)) for n in range(len(prepared.uses)))
+            for place in places:
+                size = _bytes(works[numbers[place]]) if place in numbers else 0
+                frame = self._slot_frame(prepared, works[first], place, ways)
+                slots[prepared.slot(place)] = _Slot(frame, size, ways)
+        return slots
+
+    def _union(self, slots: Mapping[str, _Slot], shared: Iterable[SharedUse] = ()) -> PlannedUnion:
         """The union of slots, in an order in which tasks have about as much to do as each other."""
         names = list(slots)
         order = [names[number] for number in spread([one.size for one in slots.values()], self._tasks)]
-        marks = {name: slots[name].marks for name in order}
+        ways = {name: slots[name].ways for name in order}
         united = self._united([slots[name].frame for name in order])
-        return PlannedUnion(united, tuple(order), marks, tuple(shared))
+        return PlannedUnion(united, tuple(order), ways, tuple(shared))
 
     def _anew(self, works: Sequence[RowWork], job: Job) -> _Run:
         """The same for queries that are planned with every run; their analysis is kept, where it has no instant."""
         asked: dict[str, int] = {}
         slots: dict[str, _Slot] = {}
         for form, numbers in job.items():
-            alone = (False,) * len(form.windows)
+            alone = (None,) * len(form.windows)
             for place, number in numbers.items():
                 known = self._queries.get(form)
                 prepared = known or _Prepared(-1 - number, stands=False, uses=())
@@ -310,7 +313,7 @@ class RowPlans:
                 asked[prepared.slot(place)] = number
         return _Run(self._union(slots), asked, {})
 
-    def _frame(self, work: RowWork, prepared: _Prepared, place: int, shares: tuple[bool, ...]) -> DataFrame:
+    def _frame(self, work: RowWork, prepared: _Prepared, place: int, ways: tuple[Way | None, ...]) -> DataFrame:
         """The answer of a slot, as a product."""
         statement, slot = work.statement, prepared.slot(place)
         if isinstance(statement, RowAggregates):
@@ -318,8 +321,9 @@ class RowPlans:
         for number in sorted(frozenset[int]().union(*(text.windows for text in statement.texts))):
             types = work.types.windows[number]
             schema = from_arrow_schema(pa.schema(list(types.columns)))
-            if shares[number]:
-                rows = self._windows.frame(prepared.uses[number], place, schema)
+            way = ways[number]
+            if way is not None:
+                rows = self._windows.frame(way, place, schema)
             else:
                 rows = self._window(types, slot, number, schema, number)
             rows.createOrReplaceTempView(quoted(window_view(number)))
@@ -361,7 +365,7 @@ class RowPlans:
     def _answers(self, works: Sequence[RowWork], run: _Run) -> Iterator[tuple[int, pa.Table]]:
         read = windows_of(run.union.slots, run.asked, works, self._tasks if self._local else None)
         slots = {slot: (windows, works[run.asked[slot]].max_rows) for slot, windows in read.items()}
-        order = slot_order({**slots, **self._windows.slots(run.shared)})
+        order = slot_order({**slots, **self._windows.slots(run.shared, read)})
         self._session.sparkContext.setLocalProperty(ROWS_PROPERTY, written(order))
         try:
             bounds = {s: Bound(works[number].query, works[number].max_join_rows) for s, number in run.asked.items()}
@@ -384,7 +388,9 @@ class RowPlans:
         if left:
             raise InternalError(f"slots were not answered: {', '.join(left)}")
 
-    def _executions(self, run: _Run, answers: Mapping[int, pa.Table]) -> dict[int, OperatorRows]:
+    def _executions(
+        self, run: _Run, answers: Mapping[int, pa.Table], draws: Mapping[int, Draws]
+    ) -> dict[int, OperatorRows]:
         """The operators of what was asked and their rows, where looking at the plan is worth while.
 
         That takes as long as some operators: it is done once for a plan that runs again, with its first run, which is
@@ -397,12 +403,21 @@ class RowPlans:
             if self._passed % PASSING_PER_LOOK != 1:
                 return {}
         if union.meter is None and not union.looked:
-            union.meter = self._meters.meter(union.frame, len(union.slots), [union.marks.get(s) for s in union.slots])
+            union.meter = self._meters.meter(union.frame, len(union.slots), [union.marks(s) for s in union.slots])
             union.looked = True
         if union.meter is None:
             return {}
         values, plans = union.meter.read(), dict(zip(union.slots, union.meter.plans))
-        return {number: plans[slot].rows(values, answers[number].num_rows) for slot, number in run.asked.items()}
+        return {
+            number: plans[slot].rows(values, answers[number].num_rows, draws.get(number, {}))
+            for slot, number in run.asked.items()
+        }
+
+
+def _places(job: Job) -> dict[_Form, list[int]]:
+    """The places that a plan for a job has, of each query."""
+    instants = len({place for numbers in job.values() for place in numbers})
+    return {form: places_for(numbers, instants) for form, numbers in job.items()}
 
 
 def _size(form: _Form) -> int:

@@ -1,7 +1,7 @@
 """How the windows of a row query may be samples, read from its physical plan.
 
 The answer over a sample has to be a part of the whole answer, so that nothing in it is wrong and only rows are missing.
-That holds by the columns by which a query may be dealt to shards (``shard_keys.py``), and row by row where each row of
+That holds by the columns by which a query may be dealt to shards (``shards.py``), and row by row where each row of
 the answer comes from one row of a window. Where there is any doubt nothing is sampled.
 """
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from punctual.plan.row_query import RowSampling, RowStatement
 from punctual.runtime.row_queries.plan_nodes import PlanNode, window_read
-from punctual.runtime.row_queries.shards import AGGREGATES, is_harmless, shard_keys
+from punctual.runtime.row_queries.shards import AGGREGATES, is_harmless, preserved_window, shard_keys
 
 REASONS = {
     "Window": "a window function may need any rows of its window",
@@ -39,11 +39,11 @@ def row_sampling(nodes: Sequence[PlanNode], columns: Sequence[Sequence[tuple[str
     >>> from punctual.runtime.row_queries.plan_nodes import tree_nodes
     >>> tree = "Filter (v#8 > 1)\\n+- MapInArrow window_0(i#1L)#2, [k#7, v#8], false\\n"
     >>> row_sampling(tree_nodes(tree), [[("k", pa.string()), ("v", pa.float64())]])
-    RowSampling(by=(), why_not=None)
+    RowSampling(by=(), why_not=None, preserved=None)
     """
     keys = shard_keys(nodes, columns)
     if keys is not None:
-        return RowSampling(tuple(keys))
+        return RowSampling(tuple(keys), preserved=preserved_window(nodes))
     others = [node for node in nodes if window_read(node) is None and not is_harmless(node)]
     if not others and len(columns) == 1 and sum(window_read(node) is not None for node in nodes) == 1:
         return RowSampling()

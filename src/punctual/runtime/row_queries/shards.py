@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from punctual.runtime.backend import RowWork
+from punctual.kernel.sample.draw import joined_report, untimed
+from punctual.runtime.backend import Draws, RowWork
 from punctual.runtime.operators.answer_rows import TooManyRowsError, in_order
 from punctual.runtime.operators.window_rows import Share
 from punctual.runtime.row_queries.plan_nodes import PlanNode, plain_columns, window_read
@@ -73,6 +74,24 @@ def shard_keys(nodes: Sequence[PlanNode], columns: Sequence[Sequence[tuple[str, 
     return tuple(zip(*chosen)) if chosen else None
 
 
+def preserved_window(nodes: Sequence[PlanNode]) -> int | None:
+    """The window that every row of the answer has a row of, where the other one of the two need not have one.
+
+    It is on the left side of a join, which stands first. Only for plans that have shard keys.
+
+    >>> from punctual.runtime.row_queries.plan_nodes import tree_nodes
+    >>> sides = ":- MapInArrow window_1(i#1L)#2, [k#7], false\\n+- MapInArrow window_0(i#1L)#3, [j#8], false\\n"
+    >>> trees = [f"SortMergeJoin [k#7], [j#8], {kind}\\n{sides}" for kind in ("Inner", "LeftAnti")]
+    >>> [preserved_window(tree_nodes(tree)) for tree in trees]
+    [None, 1]
+    """
+    for place, node in enumerate(nodes):
+        join = _JOIN.match(node.rest) if node.name == "SortMergeJoin" else None
+        if join is not None and join["kind"] != "Inner":
+            return next(found[0] for found in map(window_read, nodes[place:]) if found is not None)
+    return None
+
+
 def is_harmless(node: PlanNode) -> bool:
     """Whether an operator works row by row, or sorts rows for the one above it."""
     if node.name == "Sort":
@@ -99,10 +118,14 @@ def _pairs(
 
 
 def in_shards(work: RowWork, keys: ShardKeys, parts: int) -> list[RowWork]:
-    """The work, of which each part has the rows that share a hash of these columns of their windows."""
+    """The work, of which each part has the rows that share a hash of these columns of their windows.
+
+    The parts of a sample have the share that was decided, whatever the time: an answer rests on one share.
+    """
+    windows = [replace(window, draw=untimed(window.draw)) for window in work.windows]
     return [
         replace(work, windows=tuple(
-            replace(window, share=Share(part, parts, columns)) for window, columns in zip(work.windows, keys)
+            replace(window, share=Share(part, parts, columns)) for window, columns in zip(windows, keys)
         ))
         for part in range(parts)
     ]  # fmt: skip
@@ -116,3 +139,9 @@ def joined(work: RowWork, answers: Sequence[pa.Table]) -> pa.Table:
     if whole.num_rows > work.max_rows:
         raise TooManyRowsError(work.query, whole.num_rows, work.max_rows)
     return in_order(whole.combine_chunks())
+
+
+def joined_draws(parts: Sequence[Draws]) -> Draws:
+    """What became of the draws of all parts together, by window."""
+    windows = sorted({number for part in parts for number in part})
+    return {number: joined_report([part[number] for part in parts if number in part]) for number in windows}

@@ -47,12 +47,11 @@ def _candidate(
         new = share < 1.0 and one.cost.work_us > 0.0
         if new:
             group = replace(group, setting=share, level=0.0 if late else verdict.level)
-    elif group.cohort.one.sheds and group.setting is not None:
-        share = group.setting
     cohort = group.cohort
     if prices.expected(cohort) is None:
         return Candidate(group, deadlines, cohort.shared, cohort.own, 0.0, decided=new)
-    return Candidate(group, deadlines, 0.0, 0.0, prices.of(cohort).at(share) / prices.cores, decided=new)
+    # Where a share was forced, or decided before, the cost is that of it.
+    return Candidate(group, deadlines, 0.0, 0.0, one.cost.at(share) / prices.cores, decided=new)
 
 
 def _knobs_together(found: Sequence[Candidate]) -> list[Candidate]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from punctual.schedule.firings import FiringGroup
+from collections.abc import Sequence
 
 
 def jain(values: Sequence[float]) -> float:
@@ -15,13 +13,3 @@ def jain(values: Sequence[float]) -> float:
     """
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 1.0
-
-
-def fairness(groups: Iterable[FiringGroup]) -> float:
-    """The index over the qualities of the queries of a pass that would suffer from less input, on time or late."""
-    return jain([
-        curve.quality(1.0 if group.setting is None else group.setting)
-        for group in groups
-        if (curve := group.cohort.one.curve) is not None and group.cohort.one.sheds
-        for _query in group.cohort.queries
-    ])

@@ -19,6 +19,10 @@ MOST_SHED = 8
 """A share that is less than all is at most so many steps: looking at all rows costs what the others would save."""
 PATIENCE = 2
 """So many batches in a row are too long before anything is shed: one alone may have met a pause."""
+READING = "reading a batch takes longer than it may"
+BACKLOG = "batches wait to be answered, and nothing else gives way"
+KEPT = "the option keep asks for it"
+"""Why less than all is read."""
 ROOM = 0.8
 """The part of the time it may take that a batch should take: so a share that was lowered is not raised at once."""
 
@@ -38,6 +42,11 @@ class IngestShare:
     def share(self) -> float:
         """The part of the rows that is read."""
         return self.steps / STEPS
+
+    @property
+    def why(self) -> str:
+        """Why it is less than all; nothing where it is not."""
+        return "" if self.steps == STEPS else BACKLOG if self.stuck else READING
 
     def after(self, took_us: float, parts: ReadingParts, tick_us: Micros, *, stuck: bool = False) -> IngestShare:
         """The share for the next batch.

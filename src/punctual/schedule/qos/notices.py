@@ -14,7 +14,7 @@ CALM_US: Micros = 10 * SECOND
 
 
 ALL_BUT_ONE = 0.995
-"""A level that would be said to be 1: then only what is late already gives way."""
+"""A level that would be said to be 1: then only what is late whatever is done gives way, as where the level is 0."""
 
 DUE = "what is due does not fit before its deadlines"
 MISSED = "answers were late"
@@ -55,19 +55,18 @@ class GivingWay:
         >>> state, said.text
         (GivingWay(since=None, last=0, lowest=1.0), 'all answers use everything again, after 5 s of down to 0.60')
         """
-        quality = 1.0 if level is None else level
         if gave_way:
-            lowest = min(self.lowest, quality)
+            what = "answers give way"
+            if level is not None and (level >= ALL_BUT_ONE or level == 0.0):
+                what, level = "late answers give way, to the least that they accept", 0.0
+            elif level is not None:
+                what = f"answers give way, to a quality of {level:.2f}"
+            lowest = self.lowest if level is None else min(self.lowest, level)
             if self.since is not None:
                 return replace(self, last=steady, lowest=lowest), None
-            what = f"answers give way, to a quality of {quality:.2f}"
-            if level is None:
-                what = "answers give way"
-            elif quality >= ALL_BUT_ONE:
-                what, level = "late answers give way, to the least that they accept", 0.0
             return GivingWay(steady, steady, lowest), Notice(f"{what}: {load}", level, why)
         if self.since is None or steady - self.last < CALM_US:
             return self, None
         lasted = (self.last - self.since) // SECOND
-        text = f"all answers use everything again, after {lasted} s of down to {self.lowest:.2f}"
-        return GivingWay(), Notice(text, level, FITS_AGAIN)
+        far = f" of down to {self.lowest:.2f}" if self.lowest < 1.0 else ""
+        return GivingWay(), Notice(f"all answers use everything again, after {lasted} s{far}", level, FITS_AGAIN)

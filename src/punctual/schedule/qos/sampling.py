@@ -22,7 +22,7 @@ from punctual.clock import SECOND, Micros
 from punctual.schedule.qos.capacity import Capacity
 from punctual.schedule.qos.open_groups import OpenGroup
 from punctual.schedule.qos.verdict import Verdict
-from punctual.schedule.quality import ROUNDING, Firing, highest_within, in_order, punctual_within
+from punctual.schedule.quality import ROUNDING, Firing, given_up, highest_within, in_order, punctual_within
 
 I64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -46,14 +46,16 @@ def sampled(groups: Sequence[OpenGroup], future: Sequence[Firing], capacity: Cap
     in_time = punctual_within(firings, _budget(firings, capacity))
     on_time = set(in_time)
     behind = [lump for place, lump in enumerate(lumps) if place not in on_time]
-    chosen = _with_late([firings[place] for place in in_time], [_second(one, groups) for one in behind], capacity)
+    can_be = [firings[place] for place in in_time]
+    chosen = _with_late(can_be, [_second(one, groups) for one in behind], capacity)
+    level = 0.0 if given_up(firings, can_be) else highest_within(chosen, _budget(chosen, capacity))
     late: list[Bools | None] = [None] * len(groups)
     for lump in behind:
         mask = late[lump.group]
         mask = np.zeros(groups[lump.group].deadlines.size, np.bool_) if mask is None else mask
         mask[lump.instants] = True
         late[lump.group] = mask
-    return Verdict(highest_within(chosen, _budget(chosen, capacity)), late=tuple(late))
+    return Verdict(level, late=tuple(late))
 
 
 def second_deadlines(group: OpenGroup, late: Bools, now: Micros) -> I64:
