@@ -149,7 +149,15 @@ def instant_us(text: str) -> Micros:
     >>> instant_us("1970-01-02"), instant_us("1970-01-01T01:00:00+01:00")
     (86400000000, 0)
     """
-    time = datetime.fromisoformat(text.strip())
+    return datetime_us(datetime.fromisoformat(text.strip()))
+
+
+def datetime_us(time: datetime) -> Micros:
+    """A date and time as microseconds since 1970; without a zone it is UTC.
+
+    >>> datetime_us(datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
     return ((time if time.tzinfo is not None else time.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
 
 

@@ -197,6 +197,16 @@ class Options:
             "the most rows that a join of a row query may make, or pairs that it may compare, for one answer",
         ),
     )  # fmt: skip
+    seed: int = field(
+        default=0,
+        metadata=_option("seed", _integer(0), WHOLE.format(0), "the key of all draws: another one, other worlds"),
+    )
+    closed_forms: bool = field(
+        default=True,
+        metadata=_option(
+            "closed_forms", _switch, ON_OFF, "off answers everything uncertain by worlds, for comparison"
+        ),
+    )
     keep_answers_us: Micros = field(
         default=UNITS_US["DAY"],
         metadata=_duration("keep_answers", "how long the log keeps answers, and the ledger what they used"),
@@ -204,12 +214,10 @@ class Options:
 
 
 NOT_YET: Mapping[str, str] = {
-    "closed_forms": "whether uncertain values are computed without worlds where that is possible",
     "anytime": "how anytime queries share the time",
     "epoch": "the length of a planning epoch of anytime queries",
     "lead": "how long before its epoch a plan is made",
     "rounds_kept": "Monte Carlo rounds that a pane keeps for later answers",
-    "seed": "the key of all draws",
     "advance": "how early idle time starts due work",
     "risk": "aversion to risk, from 0 (cost alone) to 1 (risk alone)",
     "adapt": "how often sharing among model queries is reconsidered",

@@ -60,6 +60,8 @@ TIME, WHY, ROW = own("time"), own("why"), own("row")
 """Columns that a tick adds: the event time in microseconds, why a row does not count, and how it read."""
 SAMPLE_MARK, IDENTITY = own("mark"), own("identity")
 """Columns of rows that samples are drawn of: what a kept row stands for, and the hash of all its declared columns."""
+ROW_IDENTITY = own("row identity")
+"""Column of a window: the same hash, but that rows with the same values have different ones."""
 BATCH_MARK = own("batch mark")
 """The same without the part of the sample that a row is in: one for all rows of a stream in a batch."""
 READERS = own("readers")

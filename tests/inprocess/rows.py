@@ -12,6 +12,7 @@ from dataclasses import replace
 import duckdb
 import pyarrow as pa
 
+from punctual.own_names import ROW_IDENTITY
 from punctual.plan.relation import Stream, Table
 from punctual.plan.row_query import SparkText, WindowPlace
 from punctual.runtime.backend import Draws, QueryTypes, RowTypeRequest, RowWork, WindowTypes
@@ -32,7 +33,7 @@ def row_types(
     for number, window in enumerate(body.windows):
         stream = every[window.stream.lower()]
         assert isinstance(stream, Stream)
-        types = {column.name: arrow_type(column.type) for column in stream.columns}
+        types = {column.name: arrow_type(column.type) for column in stream.columns} | {ROW_IDENTITY: pa.int64()}
         windows.append(WindowTypes(tuple((name, types[name]) for name in window.columns), stream.event_time))
         empty = pa.table({name: pa.nulls(0, kind) for name, kind in windows[-1].columns})
         connection.register(f"_w{number}", empty)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -25,8 +27,9 @@ TYPES = QueryTypes((), (pa.int64(),), (pa.int64(),), (), (None,))
 
 
 def reader(name: str) -> Reader:
-    plan = share(compile_program(PROGRAM, base=".").catalog.queries.values())
-    return next(one for one in plan.readers if one.query.name == name)
+    queries = compile_program(PROGRAM, base=".").catalog.queries
+    staged = replace(queries["patient"], name="staged", stages=(100, 105))
+    return next(one for one in share([*queries.values(), staged]).readers if one.query.name == name)
 
 
 def job(name: str, released: list[int] | None, number: int = 0, place: int = 0) -> JobGroup:
@@ -60,11 +63,29 @@ def test_without_a_deadline_or_a_release_nothing_is_late() -> None:
     assert {times(one) for one in replayed} == {(None, None, None, None)}
 
 
+def test_answers_of_a_query_are_one_block_by_instant_and_number() -> None:
+    """Whatever stands between them in the pass; each has the deadline of its number."""
+    jobs = [
+        job("staged", [1, 2, 3], number=1), job("patient", [4, 5, 6], place=1), job("staged", [1, 2, 3]),
+        job("hurried", [7, 8, 9], place=2),
+    ]  # fmt: skip
+    staged, patient, hurried = blocks(*jobs)
+    assert [(one["at"], one["number"], one["rows"], one["released"], one["deadline"]) for one in staged] == [
+        (at, number, [{"n": place}], place + 1, place + 1 + (100, 105)[number])
+        for place, at in enumerate([10, 20, 30])
+        for number in range(2)
+    ]
+    assert [one["on_time"] for one in staged] == [False, False, False, True, False, True]
+    assert [(one["at"], one["number"], one["released"], one["deadline"]) for one in patient] == [
+        (10, 0, 4, None), (20, 0, 5, None), (30, 0, 6, None),
+    ]  # fmt: skip
+    assert [(one["at"], one["number"], one["deadline"]) for one in hurried] == [(10, 0, 12), (20, 0, 13), (30, 0, 14)]
+
+
 def test_what_else_an_answer_says() -> None:
-    first, second = blocks(job("patient", None), job("patient", None, number=1))
+    (first,) = blocks(job("patient", None))
     assert [(one["number"], one["at"], one["from"], one["complete"]) for one in first] == [
         (0, 10, 0, False), (0, 20, 10, True), (0, 30, 20, True),
     ]
-    assert {one["number"] for one in second} == {1}
     assert {(one["basis"], one["quality"], one["kept"], one["error"]) for one in first} == {("exact", 1.0, 1.0, None)}
     assert [one["execution"] for one in first] == ["s/10us#1", "s/10us#2", "s/10us#3"]

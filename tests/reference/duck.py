@@ -63,6 +63,8 @@ def arrow_type(name: str) -> pa.DataType:
     """
     if name.endswith("[]"):
         return pa.list_(arrow_type(name[:-2]))
+    if name.startswith("ARRAY<"):
+        return pa.list_(arrow_type(name[len("ARRAY<") : -1]))
     if name.startswith("DECIMAL"):
         precision, _, scale = name[len("DECIMAL") :].strip("()").partition(",")
         return pa.decimal128(int(precision or 10), int(scale or 0))

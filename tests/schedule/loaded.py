@@ -216,7 +216,7 @@ class Loaded:
             contract = group.cohort.one
             share = 1.0 if group.setting is None else group.setting
             for at, released in zip(group.due.instants.tolist(), shown.released.tolist()):
-                on_time = self.wall <= released + contract.allowed_us
+                on_time = self.wall <= released + contract.allowed(group.number)
                 quality = contract.curve.quality(share) if contract.curve is not None else 1.0
                 if group.setting is not None:
                     known = [one for one in self.state.decisions if one.query == contract.query]

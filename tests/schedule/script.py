@@ -38,9 +38,12 @@ class Script:
         self.at: Micros = 0
         self.ahead: Micros = 0
         """What the wall clock is ahead of the steady one."""
+        self.wake: Micros | None = None
+        """When the timer is to fire, as it was asked for last."""
 
     def __call__(self, event: Event) -> list[Command]:
         self.state, commands = step(self.state, event)
+        self.wake = next((one.steady for one in reversed(commands) if isinstance(one, WakeAt)), None)
         return [one for one in commands if not isinstance(one, Drop | Say | WakeAt)]
 
     def now(self) -> Moment:

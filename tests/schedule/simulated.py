@@ -35,6 +35,7 @@ from punctual.schedule.events import (
 )
 from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.passes import Pass
+from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import Rules, State
 from punctual.schedule.step import step
 
@@ -119,7 +120,8 @@ class World:
             case Answer(asked):
                 self._later("hold", lambda: self._answer(asked))
             case Compact():
-                assert not self.state.firings, "a base is made of what is answered"
+                answered = not any_ready(self.state.firings.groups, self.now)
+                assert answered, "a base is made of what is answered, or waits for its next stage"
                 self._later("hold", lambda: Compacted(self._moment()))
             case WakeAt(steady):
                 self._wake = steady

@@ -11,15 +11,16 @@ import pytest
 from punctual.schedule.arrivals import AtOnce
 from punctual.schedule.cohorts import Cohort, Contracts
 from punctual.schedule.contract import Contract
-from punctual.schedule.due import DueInstants, Run, Timetable
-from punctual.schedule.firings import FiringGroup, Firings, Release
+from punctual.schedule.due import BEGINNING, DueInstants, Run, Timetable
+from punctual.schedule.firings import FiringGroup, Firings, Logged, Release
 from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision, with_decisions
 
 
 def contract(query: str, answers: int = 1, length: int = 10, step: int = 1, **more: object) -> Contract:
     table = Timetable.multiples(step)
-    return Contract(query, ("s",), length, table, step, answers=answers, **more)  # type: ignore[arg-type]
+    stages = tuple(range(1, answers + 1)) if answers > 1 else ()
+    return Contract(query, ("s",), length, table, step, stages=stages, **more)  # type: ignore[arg-type]
 
 
 def cohort(queries: str, answers: int = 1) -> Cohort:
@@ -54,6 +55,17 @@ def test_where_each_has_several_answers_the_next_one_is_open() -> None:
     assert opened(once) == [("ab", 0, [2]), ("ab", 1, [1])]
     twice = once.answered([group(two, [1], number=1), group(two, [2])])
     assert opened(twice) == [("ab", 1, [2])]
+
+
+def test_all_answers_of_an_instant_may_be_of_one_pass() -> None:
+    three = cohort("ab", answers=3)
+    whole = group(three, [1, 2])
+    several = [whole, *(group(three, [1, 2], number=number) for number in (1, 2))]
+    assert opened(Firings((whole,)).answered(several)) == []
+    assert opened(Firings((whole,)).answered([group(three, [2]), group(three, [2], number=1)])) == [
+        ("ab", 0, [1]),
+        ("ab", 2, [2]),
+    ]
 
 
 def test_who_goes_during_a_pass_takes_nobody_along() -> None:
@@ -116,7 +128,7 @@ class _World:
         self.batch += 1
         ends, counts = np.unique(LATE, return_counts=True)
         late = {"s": LateCounts(ends, np.concatenate([[0], np.cumsum(counts)]))}
-        answered: dict[str, dict[int, np.ndarray]] = {}
+        answered: dict[str, dict[int, Logged]] = {}
         mine = {
             (name, at): one
             for name, one in self.contracts.items()
@@ -126,11 +138,15 @@ class _World:
         for (name, at), one in mine.items():
             rows = sum(at - one.range_us < end <= at for end in LATE)
             number = int(self.chance.integers(0, 3)) if self.batch % 3 == 0 else 0
+            # The log may say when it was released; queries that are due together need not agree on that.
+            told = int(self.chance.choice([BEGINNING, 1, 2]))
             for known in range(number):
-                logged = answered.setdefault(name, {})
-                logged[known] = np.append(logged.get(known, np.zeros(0, np.int64)), at)
+                logged, none = answered.setdefault(name, {}), np.zeros(0, np.int64)
+                some = logged.get(known, Logged(none, none))
+                logged[known] = Logged(np.append(some.at, at), np.append(some.released, told))
             if number < one.answers:
-                self.plain[name, at] = self.batch, number, 100 * self.batch, rows, None
+                released = told if number and told > BEGINNING else 100 * self.batch
+                self.plain[name, at] = self.batch, number, released, rows, None
         dues = tuple(
             (some, some.one.table.due(1, before, self.through)) for some in Contracts(self.contracts.values()).cohorts
         )
@@ -150,12 +166,18 @@ class _World:
         """A setting for a stretch of a query's instants; the first one that was decided stands."""
         query = self.chance.choice(sorted(self.contracts)[:3]).item()
         first = max(0, self.through - int(self.chance.integers(0, 9)))
-        one = Decision(self.batch, query, first, first + int(self.chance.integers(0, 9)), float(len(self.decisions)))
+        last, number = first + int(self.chance.integers(0, 9)), int(self.chance.integers(0, 2))
+        one = Decision(self.batch, query, first, last, float(len(self.decisions)), number=number)
         self.decisions.append(one)
+        self._decided()
+
+    def _decided(self) -> None:
         self.firings = replace(self.firings, groups=with_decisions(self.firings.groups, self.decisions))
         for (name, at), (batch, number, released, late, _setting) in self.plain.items():
             settings = [
-                d.setting for d in self.decisions if (d.query, d.batch) == (name, batch) and d.first <= at <= d.last
+                d.setting
+                for d in self.decisions
+                if (d.query, d.batch, d.number) == (name, batch, number) and d.first <= at <= d.last
             ]
             self.plain[name, at] = batch, number, released, late, settings[0] if settings else None
 
@@ -171,7 +193,8 @@ class _World:
             if at in taken:
                 del self.plain[name, at]
                 if number + 1 < self.contracts[name].answers:
-                    self.plain[name, at] = (batch, number + 1, *rest)  # type: ignore[assignment]
+                    self.plain[name, at] = batch, number + 1, *rest[:2], None
+        self._decided()
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -181,7 +204,8 @@ def test_groups_are_the_firings_that_a_list_has(seed: int) -> None:
         what = [world.release, world.release, world.answer, world.answer, world.lose, world.decide]
         what[world.chance.choice(6, p=[0.3, 0.1, 0.3, 0.1, 0.05, 0.15])]()
         assert plain(world.firings.groups) == world.plain
-        assert world.firings.listed_size == world.firings.most == len(world.plain)
+        assert world.firings.most == len(world.plain)
+        assert world.firings.listed_size == sum(number == 0 for _batch, number, *_rest in world.plain.values())
         starts = world.firings.oldest()
         for (query, at), _firing in world.plain.items():
             begins = min(start for queries, start in starts if query in queries)

@@ -150,20 +150,6 @@ def test_a_setting_is_in_the_journal_before_its_pass_and_found_again() -> None:
     assert [group.setting for group in answer.current_pass.groups] == [0.25]
 
 
-def test_several_answers_of_an_instant() -> None:
-    script = Script(Rules("stepped"), contract("q", 1, answers=3))
-    script(ReadAsked(script.now()))
-    script(BatchRead(script.now(), 0, 0))
-    script.committed(0, 2)
-    (command,) = script.applied(0)
-    numbers = []
-    while not isinstance(command, Settle):
-        assert isinstance(command, Answer)
-        numbers.append([group.number for group in command.current_pass.groups])
-        (command,) = script.answered()
-    assert numbers == [[0], [1], [2]]
-
-
 def test_what_is_dropped_is_no_longer_answered() -> None:
     script = Script(Rules("stepped"), contract("a", 1), contract("b", 1))
     script(ReadAsked(script.now()))
@@ -224,7 +210,7 @@ def test_every_due_instant_is_answered_once_whatever_takes_how_long(seed: int, t
     contracts = [
         contract("a", 1, deadline_us=SECOND),
         contract("b", 3, fixed=False),
-        contract("c", 2, answers=2),
+        contract("c", 2, stages=(SECOND, 100_000 * SECOND)),  # nobody is later than the last deadline
         contract("d", 1, in_order=True),
     ]
     contracts[3] = replace(contracts[3], sharing_class="a")

@@ -129,8 +129,6 @@ def test_other_statements() -> None:
     "SELECT avg(kmh) FROM speed [RANGE 1 MINUTE SLIDE 1 SECOND] MODEL kmh FIT WITHIN 1%",
     "SELECT expected(kmh), probability(kmh > 3), interval(kmh, 95%), histogram(kmh, 20) FROM speed [NOW] PERIOD 1 DAY",
     "SELECT count(*) FROM (SELECT lane FROM speed [RANGE 1 MINUTE] WHERE kmh > 3) [ROWS 5] AS x FREQUENCY 1 SECOND",
-    "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] ANSWERS WITHIN 1 SECOND, 5 SECONDS, 1 MINUTE ROUNDS 50",
-    "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] ANSWERS WITHIN 1 SECOND CONFIDENCE 95% WITHIN 0.5",
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1%",
     "SELECT count(*) FROM speed [NOW] a JOIN lanes ON lane = id UNION ALL rfid [NOW] PERIOD 1 SECOND",
 ])

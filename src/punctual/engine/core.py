@@ -7,17 +7,19 @@ durable before anything follows from it, and everything that follows can be deri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answers.answering import AnsweredPass, Answering
 from punctual.engine.answers.delivery import Delivery
+from punctual.engine.answers.ended_answers import without_ended
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
 from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.batch.batch_products import Reduced
+from punctual.engine.batch.committed import Committed
 from punctual.engine.batch.failing_clause import reason_to_stop
 from punctual.engine.batch.ingest import BatchResult, Ingest, Snapshot
 from punctual.engine.batch.progress import BatchRecord, Progress, added_letters, committed, end_of_input
@@ -32,6 +34,7 @@ from punctual.engine.program.running_program import RunningProgram, query_key
 from punctual.engine.program.tables import Tables
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import BatchSpent
+from punctual.kinds.world_run import WorldRun
 from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
@@ -41,10 +44,15 @@ from punctual.ports.feeds.sources import Sources
 from punctual.runtime.backend import Backend
 from punctual.schedule.arrivals import Arrivals, AtOnce
 from punctual.schedule.contract import Reach
+from punctual.schedule.due import BEGINNING
 from punctual.schedule.events import Pace
-from punctual.schedule.firings import FiringGroup, OpenFrom, Release
+from punctual.schedule.firings import FiringGroup, Firings, OpenFrom, Release
+from punctual.schedule.levels import with_decisions
 from punctual.schedule.qos.admission import short_deadline
 from punctual.schedule.releases import due_instants
+from punctual.schedule.stages.endings import Ending, ended
+from punctual.schedule.stages.once import asked_now
+from punctual.schedule.stages.open_instants import OpenInstants, reopened
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
 from punctual.store.products import Produced
@@ -52,26 +60,6 @@ from punctual.store.store import Store
 
 Report = Callable[[str], None]
 UNWRITABLE = "cast its columns to types that answers can have, for example: CAST(... AS STRING)"
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """A batch that was committed: how far streams came, when its rows could be read, how many were accepted.
-
-    ``lag_us`` is how long the oldest of its rows waited to be read; ``spent`` is what reading it used.
-    """
-
-    batch: int
-    reaches: Mapping[str, Reach]
-    spoke: frozenset[str]
-    arrivals: Mapping[str, Arrivals] | None
-    spent: BatchSpent
-    lag_us: Micros = 0
-
-    @property
-    def rows(self) -> int:
-        """How many rows were accepted."""
-        return self.spent.rows
 
 
 class Core:
@@ -188,25 +176,32 @@ class Core:
         """Bring the holders to the last batch that was fully answered, and the sinks to the log.
 
         Batches after it are applied again by the loop: what they release, without what the log has of it, is in the
-        scheduler's state, with the settings that were decided for it.
+        scheduler's state, with the settings that were decided for it. So is what a base keeps of its own batches, since
+        it waits for further answers.
         """
         queries = self.programs.running.catalog.queries.values()
         closed, answered = self.delivery.open([query.name for query in queries], in_order(queries))
-        cohorts = self.programs.contracts.cohorts
+        cohorts, decided = self.programs.contracts.cohorts, self.journal.decided
         base = self.store.base()
         released: dict[str, Micros] = {}
         releases: list[Release] = []
+        opened: list[OpenInstants] = []
         for manifest in self._manifests():
-            progress = {**dict.fromkeys(self.progress, Progress()), **manifest.read(BatchRecord).progress}
+            record = manifest.read(BatchRecord)
+            progress = {**dict.fromkeys(self.progress, Progress()), **record.progress}
+            opened += [one for one in record.opened if one.batch >= closed]
             if manifest is base or manifest.batch < closed:
                 self.held.load(manifest, progress, self.programs.state.units)
             else:
                 self._unapplied[manifest.batch] = (manifest, progress)
-                dues = due_instants(cohorts, self.reaches(progress), released)
+                dues = tuple(due_instants(cohorts, self.reaches(progress), released))
                 arrivals = self._at_once(released, progress, self._started)
-                releases.append(Release(manifest.batch, tuple(dues), arrivals, answered=answered))
+                wall = min(record.wall, self._started)
+                releases.append(Release(manifest.batch, dues, arrivals, answered=answered, committed=wall))
             released = {name: p.through for name, p in progress.items()}
-        self.held.drop(())()
+        groups = with_decisions(reopened(opened, cohorts, answered, timed=self._timed), decided.levels)
+        firings = Firings(ended(groups, decided.endings))
+        self.held.drop(firings.oldest())()
         return State(
             rules,
             self.programs.contracts,
@@ -216,7 +211,10 @@ class Core:
             self.store.next_batch(),
             len(self.store.manifests()),
             unapplied=tuple(releases),
-            decisions=self.journal.decided.levels,
+            firings=firings,
+            decisions=decided.levels,
+            endings=decided.endings,
+            logged_before=closed,
             rates=self.programs.rates,
         )
 
@@ -235,8 +233,8 @@ class Core:
             programs.alone,
         )
 
-    def commit(self, result: BatchResult, pace: Pace | None) -> Committed:
-        """Make a batch that was read part of the state."""
+    def commit(self, result: BatchResult, pace: Pace | None, *, asks: bool) -> Committed:
+        """Make a batch that was read part of the state; ``asks`` says whether queries are asked that are asked once."""
         after = dict(self.progress)
         facts = result.reduced.facts
         for name, one in facts.items():
@@ -246,6 +244,7 @@ class Core:
                 after[lost.stream] = replace(after[lost.stream], dead=after[lost.stream].dead + 1)
         before = self.progress
         lag = self._lag(result, pace)
+        asked = self._ask(after) if asks else False
         self._write(result.batch, result.planned, after, result.reduced, lag, result.shares)
         for name, planned in result.planned.items():
             self.sources.feeds[name].taken(planned)
@@ -259,6 +258,7 @@ class Core:
             self._arrived(through, result, pace),
             result.spent,
             max(lag.values(), default=0),
+            asked,
         )
 
     def _lag(self, result: BatchResult, pace: Pace | None) -> dict[str, Micros]:
@@ -280,10 +280,17 @@ class Core:
         if after == self.progress:
             return None
         before = {name: p.through for name, p in self.progress.items()}
-        batch = self.store.next_batch()
+        batch, asked = self.store.next_batch(), self._ask(after)
         self._write(batch, {}, after, Reduced(), {}, {})
         arrivals = self._at_once(before, after, self._clock.now())
-        return Committed(batch, self.reaches(), frozenset(), arrivals, BatchSpent(batch, 0, 0.0))
+        return Committed(batch, self.reaches(), frozenset(), arrivals, BatchSpent(batch, 0, 0.0), asked=asked)
+
+    def _ask(self, after: Mapping[str, Progress]) -> bool:
+        """Decide the instants of queries that are asked once, before a batch is committed that releases them."""
+        found = asked_now(self.programs.contracts, self.reaches(after))
+        if found:
+            self.programs.ask(found)
+        return bool(found)
 
     def end_of_input(self) -> dict[str, Micros]:
         """Where every stream is complete once there are no more rows."""
@@ -325,7 +332,7 @@ class Core:
     ) -> dict[str, Arrivals] | None:
         if not self._timed:
             return None
-        return {name: AtOnce(before.get(name, p.through), at) for name, p in after.items()}
+        return {name: AtOnce(before.get(name, BEGINNING), at) for name in after}
 
     def _arrived(
         self, before: Mapping[str, Micros], result: BatchResult, pace: Pace | None
@@ -358,7 +365,8 @@ class Core:
         """Answer firings from what is held."""
         running, jobs = self.programs.running, self._jobs.of(groups)
         options = self.programs.options
-        bounds = RowBounds(options.max_answer_rows, options.max_join_rows)
+        worlds = WorldRun(options.seed, options.closed_forms)
+        bounds = RowBounds(options.max_answer_rows, options.max_join_rows, worlds)
 
         def answered() -> AnsweredPass:
             found = self._answering.answer(self.held.with_sheds(jobs), self.held.holders, running.timing, bounds)
@@ -382,13 +390,15 @@ class Core:
 
     # -- what comes back ---------------------------------------------------------------------------------
 
-    def deliver(self, found: AnsweredPass, closed_before: int, newest: int) -> tuple[int, tuple[tuple[str, str], ...]]:
+    def deliver(
+        self, found: AnsweredPass, closed_before: int, newest: int, endings: Sequence[Ending]
+    ) -> tuple[int, tuple[tuple[str, str], ...]]:
         """The answers of a pass, into the log and to the sinks; dead letters of rules that break before them.
 
-        How many answers there are, and the queries whose answers cannot be written, with the reason: no query's answers
-        stop another's.
+        What was cancelled meanwhile never comes. How many answers there are, and the queries whose answers cannot be
+        written, with the reason: no query's answers stop another's.
         """
-        answers = found.blocks.only(self.programs.readers.__contains__)
+        answers = without_ended(found.blocks.only(self.programs.readers.__contains__), endings)
         for stream, letters in self._memories.write(newest).items():
             self.added[stream] = self.added.get(stream, 0) + letters
         failed: list[tuple[str, str]] = []
@@ -403,12 +413,17 @@ class Core:
         self.ledger.answered(answers, found.spent, {query.name for query in queries if query.quality is not None})
         return count, tuple(failed)
 
-    def rebase(self, batch: int, sections: list[Produced]) -> Callable[[], None] | None:
-        """One base in place of all batches through this one; what the holders have to load again, if anything."""
+    def rebase(
+        self, batch: int, sections: list[Produced], opened: tuple[OpenInstants, ...]
+    ) -> Callable[[], None] | None:
+        """One base in place of all batches through this one; what the holders have to load again, if anything.
+
+        ``opened`` are the instants of these batches that wait for further answers.
+        """
         progress = self.held.progress
         taken = {name: feed.everything_taken() for name, feed in self.sources.feeds.items()}
         sheds = self.held.sheds.known
-        record = replace(self._record(progress, taken), added=dict(self.added), sheds=sheds)
+        record = replace(self._record(progress, taken), added=dict(self.added), sheds=sheds, opened=opened)
         self.store.rebase(batch, record, sections)
         self.costs.save()
         return self.held.replaced(self.programs.running, self.programs.state.units)

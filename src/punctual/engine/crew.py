@@ -1,4 +1,5 @@
-"""Threads for what takes long: each does one thing after the other, and what it found comes back to the loop.
+"""Threads for what takes long: each does one thing after the other, and what it found comes back to the loop. Calls of
+users come the same way.
 
 A thread that is still at something when the engine closes is left to end by itself: what it finds is no longer asked
 for. So closing never waits for a job.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
@@ -20,6 +21,23 @@ class Done:
     then: Callable[[Any], None]
     result: Any = None
     problem: BaseException | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """Something that a user asks for: what it gives or raises, once the loop has done it."""
+
+    what: Callable[[], Any]
+    done: threading.Event = field(default_factory=threading.Event)
+    result: Any = None
+    problem: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self.what()
+        except BaseException as problem:
+            self.problem = problem
+        self.done.set()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from punctual.catalog import Catalog
-from punctual.clock import SECOND, Clock, Micros, SystemClock
+from punctual.clock import SECOND, Clock, Micros, SystemClock, datetime_us
 from punctual.config import Options, parse_options
 from punctual.engine.answers.dataframe import to_pandas
 from punctual.engine.core import Core
@@ -47,6 +48,7 @@ from punctual.runtime.backend import Backend, QueryTypes
 from punctual.runtime.spark import SparkBackend
 from punctual.schedule.choosing import warnings
 from punctual.schedule.state import Rules
+from punctual.sql.bind_uncertain import uncertain_columns
 from punctual.sql.program import Program
 from punctual.store.store import Store
 
@@ -217,21 +219,30 @@ class Engine(Lifecycle):
         key: str | None = None,
         probability: str | None = None,
         rule: str | None = None,
+        uncertain: Mapping[str, str] | None = None,
     ) -> None:
         """Make any streaming DataFrame a stream: it is landed as files by a streaming query of its own.
 
         Before ``start`` it is part of the program from the beginning, so a resumed program finds its queries as they
         were; afterwards it is a stream that was added later.
+
+        ``uncertain`` has what CREATE STREAM would have after ``~``, by column: ``{"kmh": "NORMAL(kmh, sd)"}``. A name
+        that the frame does not have becomes a column, if its distribution is made of others (``{"wait": "UNIFORM(lo,
+        hi)"}``): a DOUBLE, or what the values of DISCRETE are. A column of the frame that is no parameter of its own
+        distribution is not read.
         """
         with self._mutex:
             self._raise_problem()
             columns = tuple(Column(f.name, f.dataType.simpleString().upper()) for f in frame.schema.fields)
-            for given in (name, *(column.name for column in columns)):
+            for given in (name, *(column.name for column in columns), *(uncertain or {})):
                 if not is_printable(given):
                     raise BindError("parse.bad-name", f"the name {given!r} has control characters")
             if self._catalog.kind_of(name) is not None:
                 raise BindError("bind.duplicate-name", f'the name "{name}" is taken')
             keys = (key,) if key is not None else ()
+            roles = {event_time: "EVENT TIME", key: "KEY", probability: "PROBABILITY", rule: "RULE"}
+            named = {column: role for column, role in roles.items() if column is not None}
+            columns = uncertain_columns(columns, named, uncertain or {})
             stream = Stream(name, columns, event_time, watermark, FeedSource(), keys, probability, rule)
             if stream.column(event_time) is None:
                 raise BindError("bind.unknown-column", f'stream "{name}" has no column "{event_time}"')
@@ -337,15 +348,33 @@ class Engine(Lifecycle):
         ``records`` still gives what was answered.
         """
         self._raise_problem()
-        name = query.lower()
-        if name not in self._catalog.queries:
-            raise BindError("bind.unknown-query", f'there is no query "{query}"')
+        name = self._query(query).name
         sink = MemorySink()
         for position, block in enumerate(self.records(), start=1):
-            if block.query.lower() == name:
+            if block.query.lower() == name.lower():
                 sink.write(position, [block])
-        frame = sink.frame(self._catalog.queries[name].name)
+        frame = sink.frame(name)
         return pd.DataFrame() if frame is None else to_pandas(frame)
+
+    def _query(self, name: str) -> Query:
+        found = self._catalog.queries.get(name.lower())
+        if found is None:
+            raise BindError("bind.unknown-query", f'there is no query "{name}"')
+        return found
+
+    def cancel(self, query: str, at: Micros | datetime | None = None) -> int:
+        """End what remains of a query's open instants, or of one of them: answers that did not come yet never come.
+
+        Only queries with ANSWERS have such; instants that are released later are answered as ever. It is durable when
+        this returns, also for what is being answered just now. Returns how many instants were ended. ``at`` is an
+        instant as answers have it: a datetime (UTC where it names no zone), or microseconds since 1970.
+        """
+        with self._mutex:
+            self._raise_problem()
+            loop, name = self._opened(), self._query(query).name
+            instant = datetime_us(at) if isinstance(at, datetime) else at
+            count: int = self._have_done(partial(loop.cancel, name, instant))
+            return count
 
     def status(self) -> dict[str, Any]:
         """How far it has come: what ``punctual status`` says, what waits to be read, and what is still to be answered.

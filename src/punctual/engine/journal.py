@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from punctual.schedule.cadence_plans import CadencePlan
 from punctual.schedule.levels import Decision
+from punctual.schedule.stages.endings import Ending
 from punctual.store.codec import encode
 from punctual.store.records import RecordLog
 from punctual.store.sealed import typed
@@ -17,10 +18,11 @@ from punctual.store.sealed import typed
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """All that was decided: cadence plans, class by class and ascending, and settings of knobs."""
+    """All that was decided: cadence plans, class by class and ascending, settings of knobs, and firings that ended."""
 
     cadence: tuple[CadencePlan, ...] = ()
     levels: tuple[Decision, ...] = ()
+    endings: tuple[Ending, ...] = ()
 
 
 class Journal:
@@ -33,9 +35,9 @@ class Journal:
         for position, payload in log.read(max(0, log.position - 1)):
             self.decided = typed(payload, f"record {position} of the journal", Decisions)
 
-    def decide_levels(self, levels: Sequence[Decision]) -> None:
-        """Settings that still matter, written down before they take effect."""
-        self.write(replace(self.decided, levels=tuple(levels)))
+    def decide(self, levels: Sequence[Decision], endings: Sequence[Ending]) -> None:
+        """Settings and endings that still matter, written down before they take effect."""
+        self.write(replace(self.decided, levels=tuple(levels), endings=tuple(endings)))
 
     def write(self, decisions: Decisions) -> None:
         """From now on this holds; durable when this returns."""

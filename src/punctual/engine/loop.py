@@ -14,16 +14,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from punctual.clock import SECOND, Clock, Micros
 from punctual.engine.answers.answering import AnsweredPass
+from punctual.engine.batch.committed import Committed
 from punctual.engine.batch.failing_clause import reason_to_stop
 from punctual.engine.batch.ingest import BatchResult
 from punctual.engine.contract_warnings import ContractWarnings
-from punctual.engine.core import Committed, Core
-from punctual.engine.crew import Crew, Done
+from punctual.engine.core import Core
+from punctual.engine.crew import Call, Crew, Done
 from punctual.engine.held.held_batches import Applied
 from punctual.engine.program.programs import Change
 from punctual.engine.program.running_program import RunningProgram
@@ -38,6 +39,7 @@ from punctual.schedule.events import (
     BatchApplied,
     BatchCommitted,
     BatchRead,
+    CancelAsked,
     Command,
     Commit,
     Compact,
@@ -62,6 +64,8 @@ from punctual.schedule.events import (
     TimerFired,
     WakeAt,
 )
+from punctual.schedule.stages.endings import cancelled
+from punctual.schedule.stages.open_instants import open_instants
 from punctual.schedule.state import Mode, State
 from punctual.schedule.step import step
 
@@ -83,23 +87,6 @@ class BatchReport:
     lag_us: Micros = 0
     load: float | None = None
     level: float | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Call:
-    """Something that a user asks for: what it gives or raises, once the loop has done it."""
-
-    what: Callable[[], Any]
-    done: threading.Event = field(default_factory=threading.Event)
-    result: Any = None
-    problem: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self.result = self.what()
-        except BaseException as problem:
-            self.problem = problem
-        self.done.set()
 
 
 class _Left(Exception):
@@ -280,8 +267,8 @@ class Loop:
                 self._committed(self.core.complete(through, ended=ended))
             case Apply(batch):
                 self._do(self._crew.holder, self.core.apply(batch), self._applied)
-            case Journal(decisions):
-                self.core.journal.decide_levels(decisions)
+            case Journal(decisions, endings):
+                self.core.journal.decide(decisions, endings)
             case Say(notice):
                 self.core.report(notice.text)
                 self.core.ledger.shed(ShedRecord(None, notice.level, None, notice.why))
@@ -323,7 +310,7 @@ class Loop:
             self.core.programs.stop(result.failed)
         if result.running is not self.core.programs.running:
             self._install(self.core.programs.current(), result.running)
-        found = self.core.commit(result, pace)
+        found = self.core.commit(result, pace, asks=self.state.asks)
         self._shed(result)
         self._committed(found)
 
@@ -345,6 +332,8 @@ class Loop:
         level = self.state.level
         self.load = self.core.ledger.tick(found.spent, found.lag_us, level).load
         self.progress(BatchReport(found.batch, found.rows, self._answers, found.lag_us, self.load, level))
+        if found.asked:
+            self._program_changed()
         self._send(BatchCommitted(self._now(), found.batch, found.reaches, found.spoke, found.arrivals))
         self.core.delivery.checkpoint()
         self.core.ledger.keep_up()
@@ -361,7 +350,7 @@ class Loop:
 
         def answered(found: AnsweredPass) -> None:
             delivering = self._clock.monotonic()
-            count, unwritten = self.core.deliver(found, command.closed_before, newest)
+            count, unwritten = self.core.deliver(found, command.closed_before, newest, self.state.endings)
             self._answers += count
             self.core.delivery.checkpoint()
             delivered_us = self._clock.monotonic() - delivering
@@ -373,14 +362,15 @@ class Loop:
             gone = frozenset(name for name, _why in failed)
             rows_spent = found.rows_spent + RowsSpent(finish_us=found.from_rows * delivered_us)
             rows = found.rows_us, rows_spent, found.executions
-            self._send(PassAnswered(self._now(), took, gone, found.costs, *rows))
+            logged_before = self.core.delivery.closed_before
+            self._send(PassAnswered(self._now(), took, gone, found.costs, *rows, logged_before))
             if self.state.rules.timed and self.state.executions:
                 self._warnings.found(warnings(self.state))
 
         self._do(self._crew.holder, self.core.answer(groups), answered)
 
     def _exported(self, batch: int, sections: Any) -> None:
-        work = self.core.rebase(batch, sections)
+        work = self.core.rebase(batch, sections, open_instants(self.state.firings))
         if work is None:
             self._send(Compacted(self._now()))
         else:
@@ -394,6 +384,14 @@ class Loop:
         feeds = {**self._pending.feeds, **change.feeds} if self._pending is not None else change.feeds
         self._pending = replace(change, feeds=feeds)
         self._activate(planned)
+
+    def cancel(self, query: str, at: Micros | None) -> int:
+        """No more answers of a query's open instants, or of one of them; on the loop's thread. How many these are."""
+        state = self.state
+        _endings, count = cancelled(query, at, state.firings, state.unapplied, state.endings)
+        if count:
+            self._send(CancelAsked(self._now(), query, at))
+        return count
 
     def _stop(self, failed: Any) -> None:
         """Queries that cannot go on: no more firings of theirs, and other units from the next batch on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from punctual.explain.sampling import no_effect, sampled_by
+from punctual.kinds.registry import kind_of
 from punctual.plan.row_query import RowStatement
 from punctual.plan.shared import Reader, RowReader, SharedPlan
 
@@ -33,6 +34,9 @@ def _from_rows(reader: RowReader, stands: Mapping[str, bool]) -> str:
 
 
 def _planned(reader: RowReader, stands: Mapping[str, bool]) -> str:
+    way = kind_of(reader.query).way(reader.query)
+    if way is not None:
+        return way
     if not isinstance(reader.statement, RowStatement):
         return "from rows, by the kernels of panes"
     if reader.statement.names_instant:

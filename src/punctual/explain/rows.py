@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from punctual.clock import span_text
+from punctual.explain.cadence import cadence_json, cadence_text, stage_lines
 from punctual.explain.columns import count, line
 from punctual.explain.sampling import sample_lines
 from punctual.kinds.describe import described_comparison
 from punctual.kinds.registry import kind_of
-from punctual.own_names import IDENTITY
-from punctual.plan.query import Period
+from punctual.own_names import IDENTITY, ROW_IDENTITY
 from punctual.plan.relation import Stream
-from punctual.plan.row_query import RowStatement, RowWindow
+from punctual.plan.row_query import RowWindow
 from punctual.plan.shared import AggregatedRows, RowReader, SharedPlan
 
 
@@ -41,20 +41,22 @@ def row_query_block(label: str, sources: Mapping[str, str], reader: RowReader, c
     """The windows of a query that reads rows, how it runs, and lines about what it costs."""
     query, statement = reader.query, reader.statement
     read = " ".join(dict.fromkeys(sources[window.stream.lower()] for window in reader.windows))
-    kind = "period" if isinstance(query.cadence, Period) else "slide"
     windows = list(_as_written(reader.windows))
-    about = f"{kind} {span_text(query.cadence.us)}, {count(len(windows), 'window', 'windows')}"
-    what = "SparkSql" if isinstance(statement, RowStatement) else "RowAggregate"
+    about = f"{cadence_text(query)}, {count(len(windows), 'window', 'windows')}"
+    asked = kind_of(query)
+    what = "RowAggregate" if isinstance(statement, AggregatedRows) else "Worlds" if asked.way(query) else "SparkSql"
     lines = [line(f"{label}  {what} {read}  → {query.name}", about)]
     for one in windows:
-        columns = ", ".join(name for name in one[0].columns if name != IDENTITY)
+        columns = ", ".join(name for name in one[0].columns if name not in (IDENTITY, ROW_IDENTITY))
         lines.append(f"      window {one[0].stream}  {_extent(one[0])}  {columns}{_earlier(one)}")
     lines += [f"      table  {name}" for name in statement.tables]
     if isinstance(statement, AggregatedRows):
         lines += _aggregates(statement)
+    elif asked.way(query) is not None:
+        lines += [f"      {text}" for text in asked.describe_rows(query)]
     elif statement.names_instant:
         lines.append("      plan   anew for each instant: it names now()")
-    lines += [f"      {text}" for text in sample_lines(reader)]
+    lines += [f"      {text}" for text in (*sample_lines(reader), *stage_lines(query))]
     return "\n".join([*lines, *costs])
 
 
@@ -100,8 +102,7 @@ def row_query_json(reader: RowReader) -> dict[str, Any]:
     """The same for programs."""
     return {
         "query": reader.query.name,
-        "cadence": "period" if isinstance(reader.query.cadence, Period) else "bound",
-        "step_us": reader.query.cadence.us,
+        **cadence_json(reader.query),
         "windows": [
             {"stream": window.stream, "range_us": window.range_us, "columns": list(window.columns)}
             | ({"back_us": window.back_us} if window.back_us else {})

@@ -13,6 +13,7 @@ from punctual.clock import duration_text, span_text
 from punctual.estimate.known_costs import KnownCosts
 from punctual.estimate.panes import panes_in_window
 from punctual.explain.answered_from import answered_from
+from punctual.explain.cadence import cadence_json, cadence_text, stage_lines
 from punctual.explain.columns import count, line
 from punctual.explain.costs import row_query_costs
 from punctual.explain.rows import retain_block, row_query_block, row_query_json
@@ -22,7 +23,7 @@ from punctual.kinds.describe import described_comparison, described_use
 from punctual.kinds.program import share
 from punctual.kinds.registry import kind_of
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.query import Bound, Period, Query
+from punctual.plan.query import Bound, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, RowReader, SharedPlan, Unit
 from punctual.plan.source import FeedSource, FileSource, KafkaSource, RateSource
@@ -167,8 +168,7 @@ def explain_json(
                 "query": r.query.name,
                 "unit": f"p{r.unit}",
                 "range_us": r.query.range_us,
-                "cadence": "period" if isinstance(r.query.cadence, Period) else "bound",
-                "step_us": r.query.cadence.us,
+                **cadence_json(r.query),
                 "panes": panes_in_window(plan.units[r.unit].windows, r.query.range_us, r.step),
                 "aggregates": _uses(plan, r),
             }
@@ -214,7 +214,9 @@ def _scan(label: str, stream: Stream, shed: str | None) -> str:
             roles.append(f"time, watermark {span_text(stream.watermark_us) if stream.watermark_us else '0'}")
         if column.name in stream.keys:
             roles.append("key")
-        if column.derived is not None:
+        if column.uncertain is not None:
+            roles.append(f"~ {column.uncertain.written}")
+        elif column.derived is not None:
             roles.append(f"= {column.derived.written}")
         lines.append(f"      {column.name:<{width}}  {column.type.lower()}  {', '.join(roles)}".rstrip())
     lines += [] if shed is None else [f"      {shed}"]
@@ -255,12 +257,12 @@ def _panes(label: str, source: str, plan: SharedPlan, index: int, way: tuple[str
 
 def _merge(label: str, source: str, unit: Unit, reader: Reader) -> str:
     query = reader.query
-    kind = "period" if isinstance(query.cadence, Period) else "slide"
     panes = panes_in_window(unit.windows, query.range_us, reader.step)
-    about = f"range {span_text(query.range_us)}, {kind} {span_text(query.cadence.us)}, {count(panes, 'pane', 'panes')}"
+    about = f"range {span_text(query.range_us)}, {cadence_text(query)}, {count(panes, 'pane', 'panes')}"
     lines = [line(f"{label}  WindowMerge {source}  → {query.name}", about)]
     lines += [f"      where  {described_comparison(c)}" for conjunction in reader.where for c in conjunction]
-    lines += [f"      {text}" for text in (*kind_of(query).describe(reader, unit), *sample_lines(reader, unit))]
+    said = (*kind_of(query).describe(reader, unit), *sample_lines(reader, unit), *stage_lines(query))
+    lines += [f"      {text}" for text in said]
     return "\n".join(lines)
 
 

@@ -52,9 +52,9 @@ class AskedTogether:
     """What queries of one unit that are answered as one ask, as arrays with an entry for each.
 
     ``places`` are those of the queries in the program; ``columns`` numbers the names of their columns (``names_of``);
-    answers are complete where the window begins at ``covered_from`` or later; ``deadlines`` are null where there are
-    none. ``readers`` are what the kernel is asked, but for the instants. ``work`` is what an answer of each is expected
-    to cost, in proportion to the others.
+    answers are complete where the window begins at ``covered_from`` or later; ``deadlines`` are by the number of the
+    answer, and null where there are none. ``readers`` are what the kernel is asked, but for the instants. ``work`` is
+    what an answer of each is expected to cost, in proportion to the others.
     """
 
     asked: tuple[Asked, ...]
@@ -64,7 +64,7 @@ class AskedTogether:
     work: NDArray[np.float64]
     queries: NDArray[np.object_] = field(init=False)
     columns: I64 = field(init=False)
-    deadlines: pa.Array = field(init=False)
+    deadlines: tuple[pa.Array, ...] = field(init=False)
     begins: NDArray[np.bool_] = field(init=False)
     readers: kernel.Readers = field(init=False)
 
@@ -77,7 +77,9 @@ class AskedTogether:
         readers = kernel.Readers(wheres, where, ranges, calls, call, np.zeros(0, np.int64))
         object.__setattr__(self, "queries", queries)
         object.__setattr__(self, "columns", np.array([one.columns for one in asked], np.int64))
-        object.__setattr__(self, "deadlines", pa.array([one.reader.query.due_us for one in asked], pa.int64()))
+        # Queries that are due together agree on how many answers an instant has.
+        due = zip(*(one.reader.query.due_us for one in asked))
+        object.__setattr__(self, "deadlines", tuple(pa.array(each, pa.int64()) for each in due))
         object.__setattr__(self, "begins", np.array([one.begins for one in asked], np.bool_))
         object.__setattr__(self, "readers", readers)
 

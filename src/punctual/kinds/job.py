@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.shed_span import ShedSpan
+from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import AnswerBlock
@@ -37,6 +38,10 @@ class Job:
     """The query's last answer, where the next ones depend on it and there is one."""
     sheds: tuple[ShedSpan, ...] = ()
     """Where rows of its stream may be that were shed while they were read."""
+    worlds: WorldRun | None = None
+    """What the run says of possible worlds."""
+    number: int = 0
+    """Which answer of its instants this is: some queries give several."""
 
     @property
     def shares(self) -> NDArray[np.float64] | None:

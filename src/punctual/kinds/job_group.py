@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
@@ -21,6 +22,7 @@ from punctual.kinds.asked import AskedTogether
 from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.job import Job
 from punctual.kinds.shed_span import ShedSpan
+from punctual.kinds.world_run import WorldRun
 from punctual.ports.answers import AnswerBlock
 from punctual.schedule.due import DueInstants
 
@@ -54,6 +56,8 @@ class JobGroup:
     """The last answer of the only query, where the next ones depend on it and there is one."""
     sheds: tuple[ShedSpan, ...] = ()
     """Where rows may be that were shed before they came into cells."""
+    worlds: WorldRun | None = None
+    """What the run says of possible worlds."""
     missing: tuple[ShedSpan, ...] = ()
     """Where rows may be that were shed before its queries were added, which need every row."""
 
@@ -66,6 +70,11 @@ class JobGroup:
         return len(self) * int(self.due.instants.size)
 
     @property
+    def allowed(self) -> pa.Array:
+        """How long after the release an answer of each query is due; null where there is no deadline."""
+        return self.asked.deadlines[self.number]
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """What its queries read: those that are answered as one read the same."""
         return self.asked.asked[0].reader.query.streams
@@ -74,7 +83,10 @@ class JobGroup:
         """The job of the first query."""
         one = self.asked.asked[0]
         after = int(self.asked.after[0])
-        return Job(one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last, self.sheds)
+        return Job(
+            one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last, self.sheds,
+            self.worlds, self.number,
+        )  # fmt: skip
 
     def misses(self) -> NDArray[np.bool_]:
         """Which of its answers may miss rows that were shed, query after query."""
@@ -84,8 +96,11 @@ class JobGroup:
         return found.ravel()
 
     def readers(self, place: int) -> kernel.Readers:
-        """What is asked of the cells by the group that has this place in its pass."""
-        family = -1 - place if self.asked.family is None else self.asked.family
+        """What is asked of the cells by the group that has this place in its pass.
+
+        Further answers of instants are answered by themselves: a job has one number.
+        """
+        family = -1 - place if self.asked.family is None or self.number else self.asked.family
         return replace(self.asked.readers, instants=self.due.instants, family=family)
 
     def only(self, chosen: NDArray[np.bool_]) -> JobGroup:

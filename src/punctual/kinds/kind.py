@@ -42,10 +42,12 @@ class FromText(ABC):
 
     clauses: frozenset[type[ClauseSyntax]] = frozenset()
     """The types of its own clauses, besides those that every query may have."""
-    joins_windows: bool = False
-    """Whether it binds joins of streams, of queries with QUALITY."""
     without_rows: str | None = None
     """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
+
+    def joins_windows(self, *, sampled: bool) -> bool:
+        """Whether it binds joins of streams, of queries with QUALITY (``sampled``) or of others."""
+        return False
 
     @abstractmethod
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
@@ -142,6 +144,14 @@ class Kind(FromText, UnderLoad, Generic[B]):
     @abstractmethod
     def describe(self, reader: Reader, unit: Unit) -> list[str]:
         """Lines of EXPLAIN: what it computes from its unit."""
+
+    def way(self, query: Query) -> str | None:
+        """How a query that reads rows is answered, where it is not Spark that answers it."""
+        return None
+
+    def describe_rows(self, query: Query) -> list[str]:
+        """Lines of EXPLAIN of a query that reads rows: what is made of them."""
+        return []
 
     def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
         """A synopsis that its queries need, in EXPLAIN."""

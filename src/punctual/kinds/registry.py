@@ -8,10 +8,11 @@ from punctual.kinds.aggregates.kind import AggregatesKind
 from punctual.kinds.kind import Kind
 from punctual.kinds.ranking.kind import RankingKind
 from punctual.kinds.rows.kind import RowsKind
+from punctual.kinds.worlds.kind import WorldsKind
 from punctual.plan.query import Query
 from punctual.plan.shared import Needs, RowNeeds
 
-KINDS: tuple[Kind[Any], ...] = (RankingKind(), AggregatesKind(), RowsKind())
+KINDS: tuple[Kind[Any], ...] = (RankingKind(), WorldsKind(), AggregatesKind(), RowsKind())
 """In the order in which they are asked whether a SELECT is theirs."""
 
 

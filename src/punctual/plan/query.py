@@ -67,7 +67,22 @@ class Bound:
     span: Span | None = field(default=None, compare=False)
 
 
-Cadence = Period | Bound
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One instant alone: the first one, after the query was registered, through which its streams are complete.
+
+    With ``--once`` it is the end of the input. Nobody knows it before, so it may be any microsecond.
+    """
+
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def us(self) -> Micros:
+        """What its instant is a multiple of."""
+        return 1
+
+
+Cadence = Period | Bound | Once
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +96,9 @@ class Query:
 
     Several ``inputs`` are the streams of a UNION ALL (see :mod:`punctual.plan.united`), or the windows of a row query
     or of a join.
-    ``quality`` is what QUALITY says; without it the query is never answered from a sample. ``text`` is the statement as
-    written, ``span`` its place.
+    ``quality`` is what QUALITY says; without it the query is never answered from a sample. ``stages`` are what ANSWERS
+    says: an instant has an answer for each, due so long after its release, ascending; without it there is one answer.
+    ``text`` is the statement as written, ``span`` its place.
     """
 
     name: str
@@ -94,6 +110,7 @@ class Query:
     limit: int | None = None
     deadline_us: Micros | None = None
     quality: Quality | None = None
+    stages: tuple[Micros, ...] = ()
     text: str = field(default="", metadata=LAYOUT)
     span: Span | None = None
 
@@ -103,9 +120,14 @@ class Query:
         return tuple(dict.fromkeys(one.stream for one in self.inputs))
 
     @property
-    def due_us(self) -> Micros | None:
-        """How long after its release an answer is due: by DEADLINE, or with QUALITY by its period or bound."""
-        return self.cadence.us if self.deadline_us is None and self.quality is not None else self.deadline_us
+    def due_us(self) -> tuple[Micros | None, ...]:
+        """How long after its release each answer of an instant is due, by the numbers of the answers.
+
+        By ANSWERS, by DEADLINE, or with QUALITY by its period or bound.
+        """
+        if self.stages:
+            return self.stages
+        return (self.cadence.us if self.deadline_us is None and self.quality is not None else self.deadline_us,)
 
     @property
     def range_us(self) -> Micros:

@@ -174,6 +174,7 @@ class RowStatement:
 
     ``tables`` are the static tables that it may name, in lower case. Of a query with QUALITY ``names`` are what FROM
     calls the windows, and ``sampling`` says how they may be samples, which only Spark's plan of the text can tell.
+    ``plain`` are the columns of its only window that it selects, where it does nothing else: it needs no Spark then.
     """
 
     select: SparkText
@@ -183,6 +184,7 @@ class RowStatement:
     tail: SparkText = SparkText()
     names: tuple[str, ...] = ()
     sampling: RowSampling | None = None
+    plain: tuple[str, ...] | None = None
 
     @property
     def names_instant(self) -> bool:

@@ -1,9 +1,9 @@
 """UNION ALL of windowed streams: their rows as those of one stream.
 
-What all of them declare under one name and type can be named in expressions. What a row means to a ranking (its
-probability, its rule, its key) each stream declares under a name of its own: expressions over united streams write
-``PROBABILITY``, ``RULE`` and ``KEY``, columns that :func:`own_meanings` gives to the rows of each stream, and
-``STREAM`` and ``ROW`` for where a row comes from, and as what: its values as texts, in declared order.
+What all of them declare under one name and type, and uncertain in the same way, can be named in expressions. What a
+row means to a ranking (its probability, its rule, its key) each stream declares under a name of its own: expressions
+over united streams write ``PROBABILITY``, ``RULE`` and ``KEY``, columns that :func:`own_meanings` gives to the rows of
+each stream, and ``STREAM`` and ``ROW`` for where a row comes from, and as what: its values as texts, in declared order.
 
 The same label in two streams is two rules: nobody promised that their rows exclude each other. The same key is one key.
 """
@@ -24,12 +24,12 @@ MEANINGS = {PROBABILITY: "DOUBLE", RULE: "STRING", KEY: "STRING", STREAM: "STRIN
 
 
 def common_columns(streams: Sequence[Stream]) -> tuple[Column, ...]:
-    """The columns that all streams declare with one type, as the first one declares them."""
+    """The columns that all streams declare with one type and one distribution, as the first one declares them."""
     first, *others = streams
     found = []
     for column in first.columns:
         same = (find_column(other.columns, column.name) for other in others)
-        if all(one is not None and one.type == column.type for one in same):
+        if all(one is not None and (one.type, one.uncertain) == (column.type, column.uncertain) for one in same):
             found.append(column)
     return tuple(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from punctual.plan.rows import Join
 from punctual.runtime.backend import SliceWork
+from punctual.runtime.given_law_rules import given_laws
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.direct import DirectBranch, DirectStream
 from punctual.runtime.operators.enrich import Lookup
@@ -29,4 +30,5 @@ def direct_stream(
         lookups = tuple(table(join, branch.shared or join.how == "left") for join in branch.joins)
         reduce = Reduce(work.stream, branch.units, late, shards, branch.counted, branch.retain)
         several.append(DirectBranch(reduce, branch.direct, lookups))
-    return DirectStream(work.stream, reading, Meanings(stream.event_time, stream.probability), tuple(several))
+    meanings = Meanings(stream.event_time, stream.probability, given_laws(stream))
+    return DirectStream(work.stream, reading, meanings, tuple(several))

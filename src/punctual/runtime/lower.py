@@ -33,13 +33,14 @@ from punctual.own_names import (
 from punctual.plan.expression import Expression, cast, column_of, conjunction
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.functions import SYNOPSES
-from punctual.plan.relation import Stream, Table
+from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.rows import Join
 from punctual.plan.shared import Unit, UnitSynopsis
 from punctual.plan.sql_text import quoted
 from punctual.plan.united import common_columns, own_meanings
 from punctual.ports.feeds.read_plan import row_text
 from punctual.runtime.direct_values import Types, direct_value
+from punctual.runtime.given_law_rules import broken_laws
 from punctual.runtime.operators.row_files import Retain
 from punctual.runtime.operators.values import Value
 from punctual.runtime.ways import row_types, times_declared, why_catalyst
@@ -183,8 +184,8 @@ def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
     mask = [*unit.mask, *(column_of(joined_flag(join.alias)) for join in unit.joins if join.how == "inner")]
     ties: tuple[str, ...] = ()
     if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
-        others = (column.name for column in common_columns(streams) if column.name != streams[0].event_time)
-        ties = tuple(columns.name(column_of(name)) for name in others)
+        others = (column for column in common_columns(streams) if column.name != streams[0].event_time)
+        ties = tuple(columns.name(_tie(column)) for column in others)
     return UnitSpec(
         keys=tuple(columns.name(key) for key in (*unit.keys, *_marks(unit))),
         mask=columns.name(conjunction(mask)) if mask else None,
@@ -193,6 +194,11 @@ def _spec(streams: Sequence[Stream], unit: Unit, columns: _Columns) -> UnitSpec:
         synopses=tuple(_synopsis(synopsis, columns) for synopsis in unit.synopses),
         ties=ties,
     )
+
+
+def _tie(column: Column) -> Expression:
+    """What rows of one time are ordered by; NULL is written as such, as it needs no Spark then."""
+    return column.derived if column.absent and column.derived is not None else column_of(column.name)
 
 
 def _marks(unit: Unit) -> list[Expression]:
@@ -273,7 +279,7 @@ def branch_sql(branch: Branch, view: str, tables: Mapping[str, str], limits: Lim
         f" WHEN {event_time} IS NULL THEN 'missing event time'"
         f" WHEN unix_micros({event_time}) < {limits.earliest} THEN 'event time before earliest'"
         f" WHEN unix_micros({event_time}) > {limits.horizon} THEN 'event time too far ahead'"
-        f"{_improbable(stream)}"
+        f"{_improbable(stream)}{broken_laws(stream)}"
         f" WHEN unix_micros({event_time}) <= {limits.complete_through} THEN 'late' END AS {why}{meanings}"
         f" FROM ({source})"
     )

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from punctual.own_names import joined_column
+from punctual.own_names import ROW_IDENTITY, joined_column
 from punctual.plan.aggregates import Aggregate
 from punctual.plan.expression import INSTANT, Expression, aggregate_name, cast, key_name
 from punctual.plan.relation import Declared, Stream, Table
+from punctual.plan.row_query import RowWindow
 from punctual.plan.united import MEANINGS
-from punctual.runtime.backend import QueryTypes, TypeRequest
+from punctual.runtime.backend import QueryTypes, RowTypeRequest, TypeRequest, WindowTypes
 from punctual.runtime.declared_types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, declared_type
 from punctual.runtime.plain_expressions import INTEGERS, is_number, is_scalar, plain_type
 
@@ -54,6 +55,39 @@ def plain_types(
             queries[request.query.name] = types
     odd = tuple(one for one in relations if not _is_plain(one.relation))
     return PlainTypes(queries, odd, tuple(left))
+
+
+def plain_rows(
+    relations: Sequence[Declared], requests: Sequence[RowTypeRequest], known: Sequence[Stream | Table]
+) -> tuple[dict[str, QueryTypes], list[RowTypeRequest]]:
+    """Types of queries that want columns of a window as they are, by name, and the requests that are left."""
+    every = {one.name.lower(): one for one in (*known, *(declared.relation for declared in relations))}
+    found: dict[str, QueryTypes] = {}
+    left: list[RowTypeRequest] = []
+    for request in requests:
+        types = None
+        if request.statement.plain is not None:
+            types = _of_window(request.statement.plain, request.statement.windows[0], every)
+        if types is None:
+            left.append(request)
+        else:
+            found[request.query.name] = types
+    return found, left
+
+
+def _of_window(
+    plain: Sequence[str], window: RowWindow, relations: Mapping[str, Stream | Table]
+) -> QueryTypes | None:
+    stream = relations[window.stream.lower()]
+    columns = _columns(stream)
+    if columns is None or not isinstance(stream, Stream):
+        return None
+    columns[ROW_IDENTITY] = pa.int64()
+    if not columns.keys() >= {*plain, *window.columns}:
+        return None
+    seen = WindowTypes(tuple((name, columns[name]) for name in window.columns), stream.event_time)
+    outputs = tuple(columns[name] for name in plain)
+    return QueryTypes((), (), outputs, (), (), names=tuple(plain), windows=(seen,), stands=True)
 
 
 def _columns(relation: Stream | Table) -> dict[str, pa.DataType] | None:

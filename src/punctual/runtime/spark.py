@@ -38,7 +38,7 @@ from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.operators.window_rows import CountRows
-from punctual.runtime.plain_types import plain_types
+from punctual.runtime.plain_types import plain_rows, plain_types
 from punctual.runtime.row_queries.row_analysis import typecheck_rows
 from punctual.runtime.row_queries.row_plans import RowPlans
 from punctual.runtime.tick import Jobs, bare_job
@@ -99,9 +99,11 @@ class SparkBackend:
         others = [request for request in requests if isinstance(request, TypeRequest)]
         report = self._typecheck(relations, others, known)
         of_rows = [request for request in requests if isinstance(request, RowTypeRequest)]
-        if not of_rows:
+        plain, left = plain_rows(relations, of_rows, known)
+        report = TypeReport({**report.queries, **plain}, report.errors)
+        if not left:
             return report
-        found = typecheck_rows(self.spark, relations, of_rows, known)
+        found = typecheck_rows(self.spark, relations, left, known)
         return TypeReport({**report.queries, **found.queries}, (*report.errors, *found.errors))
 
     def _typecheck(

@@ -54,9 +54,20 @@ def streams_that_spark_reads(streams: Mapping[str, Stream]) -> frozenset[str]:
 
 
 def times_declared(stream: Stream) -> bool:
-    """Whether which rows count can be told without Spark: event time and probability are columns as declared."""
-    needed = [name for name in (stream.event_time, stream.probability) if name is not None]
-    return all(column.derived is None for column in stream.columns if column.name in needed)
+    """Whether which rows count can be told without Spark: what says so are columns as declared."""
+    return not _derived(stream, _dated_by(stream)) and not _derived(stream, _parameters(stream))
+
+
+def _dated_by(stream: Stream) -> set[str | None]:
+    return {stream.event_time, stream.probability}
+
+
+def _parameters(stream: Stream) -> set[str | None]:
+    return {name for _column, law in stream.given_laws for name in law.parameters}
+
+
+def _derived(stream: Stream, names: set[str | None]) -> bool:
+    return any(column.derived is not None for column in stream.columns if column.name in names)
 
 
 def _reasons(unit: Unit, streams: Mapping[str, Stream], tables: Mapping[str, Table]) -> Iterator[str]:
@@ -64,8 +75,10 @@ def _reasons(unit: Unit, streams: Mapping[str, Stream], tables: Mapping[str, Tab
         yield "it unites streams"
         return
     stream = streams[unit.stream.lower()]
-    if not times_declared(stream):
+    if _derived(stream, _dated_by(stream)):
         yield "its event time or its probability is derived"
+    if _derived(stream, _parameters(stream)):
+        yield "a parameter of an uncertain column is derived"
     for join in unit.joins:
         yield from _join_reasons(join, stream, tables[join.table.lower()])
     types = row_types(stream, unit.joins, tables)
@@ -75,7 +88,7 @@ def _reasons(unit: Unit, streams: Mapping[str, Stream], tables: Mapping[str, Tab
             yield f"{expression.written} is {'derived' if derived is not None else 'an expression'}"
     if any(SYNOPSES[synopsis.kind].ordered for synopsis in unit.synopses):
         for column in common_columns([stream]):
-            if column.derived is not None:
+            if column.derived is not None and not column.absent:
                 yield f"rows of one time are ordered by {column.name}, which is derived"
 
 

@@ -21,6 +21,7 @@ from punctual.schedule.qos.prices import Prices
 from punctual.schedule.qos.sampling import sampled
 from punctual.schedule.qos.verdict import Verdict
 from punctual.schedule.quality import Firing
+from punctual.schedule.stages.waiting import ready
 from punctual.schedule.state import State
 
 LEEWAY = 0.1
@@ -35,7 +36,7 @@ def prices_of(state: State) -> Prices:
 def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, ...]]:
     """The next pass with its settings, and those that are new: they are written down before the pass begins."""
     prices = prices_of(state)
-    groups = open_groups(state.firings.groups, prices, state.rules.keep)
+    groups = open_groups(ready(state.firings.groups, at.wall), prices, state.rules.keep)
     state = replace(state, feedback=state.feedback.after(at.steady))
     verdict, future = best_effort(), list[Firing]()
     if any(giving_way(cohort.one, state.rules.keep) is not None for cohort in state.contracts.cohorts):
@@ -110,6 +111,7 @@ def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices
         state.delays,
         state.unapplied,
         state.intake.pace,
+        state.firings.groups,
     )
     return outlook.firings(prices, state.rules.keep)
 

@@ -39,7 +39,7 @@ class Contract:
     knob : what gives way; None: nothing does
     curve : how its answers suffer from less input; None: it is never answered from a sample
     sheds : whether less input saves work; what is answered from panes costs the same
-    answers : how many answers each instant has
+    stages : each instant has an answer for each of these, due so long after the release, ascending; none: one answer
     """
 
     query: str
@@ -58,17 +58,32 @@ class Contract:
     knob: Knob | None = None
     curve: QualityCurve | None = None
     sheds: bool = False
-    answers: int = 1
+    stages: tuple[Micros, ...] = ()
+
+    @property
+    def answers(self) -> int:
+        """How many answers each instant has."""
+        return max(1, len(self.stages))
 
     @property
     def can_be_late(self) -> bool:
-        """Whether its answers have a deadline: the one that it names, or with QUALITY its bound."""
-        return self.deadline_us is not None or self.curve is not None
+        """Whether its answers have a deadline: those that it names, or with QUALITY its bound."""
+        return bool(self.stages) or self.deadline_us is not None or self.curve is not None
 
     @property
     def allowed_us(self) -> Micros:
-        """How long after its release an execution is urgent: the deadline, or the bound where there is none."""
+        """How long after its release the first answer is urgent: the deadline, or the bound where there is none."""
+        return self.allowed(0)
+
+    def allowed(self, number: int) -> Micros:
+        """The same for the answer of this number."""
+        if self.stages:
+            return self.stages[number]
         return self.bound_us if self.deadline_us is None else self.deadline_us
+
+    def begins(self, number: int) -> Micros:
+        """How long after its release the answer of this number may be begun: when the one before it was due."""
+        return self.stages[number - 1] if number else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,23 @@ class Timetable:
         """At every multiple of ``step`` since 1970 UTC; queries of one step have the same object."""
         return Timetable((Stretch(FOREVER, (Run(length_text(step), step),), step),))
 
+    @staticmethod
+    @lru_cache(maxsize=4_096)
+    def once(at: Micros | None) -> Timetable:
+        """At one instant alone; None: it is not known yet which.
+
+        >>> Timetable.once(7).due(3, BEGINNING, 21).instants().tolist(), Timetable.once(None).due(3, 0, 21).most
+        ([7], 0)
+        """
+        if at is None:
+            return Timetable(())
+        return Timetable((Stretch(FOREVER, (Run("once", FOREVER, (at % FOREVER,), 1),), 1),))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are instants at all."""
+        return bool(self.stretches)
+
     def due(self, least: Micros | None, after: Micros, through: Micros) -> Due:
         """The instants in (after, through] that are not before ``least`` (None: no row yet, nothing is due)."""
         if least is None:

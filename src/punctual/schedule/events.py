@@ -19,6 +19,7 @@ from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
 from punctual.schedule.qos.notices import Notice
+from punctual.schedule.stages.endings import Ending
 
 
 class Moment(NamedTuple):
@@ -123,7 +124,8 @@ class ClassCost:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassAnswered:
-    """The answers of the pass are in the log. ``failed`` queries were stopped.
+    """The answers of the pass are in the log, which calls all batches below ``logged_before`` answered. ``failed``
+    queries were stopped.
 
     Of all the time that it took, ``rows_us`` was for what is answered from rows, and ``rows_spent`` is the core time of
     that; ``executions`` as of a batch.
@@ -136,6 +138,16 @@ class PassAnswered:
     rows_us: float = 0.0
     rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
+    logged_before: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CancelAsked:
+    """Somebody wants no more answers of a query's open instants, or of one of them."""
+
+    at: Moment
+    query: str
+    instant: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,6 +180,7 @@ Event: TypeAlias = (
     | BatchCommitted
     | BatchApplied
     | PassAnswered
+    | CancelAsked
     | Compacted
     | TimerFired
     | StopAsked
@@ -221,6 +234,7 @@ class Journal:
     """Write decisions down, before anything follows from them; these are all that still matter."""
 
     decisions: tuple[Decision, ...]
+    endings: tuple[Ending, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +270,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Make a base of all batches through this one, all of which are answered."""
+    """Make a base of all batches through this one, of which nothing is open but what waits for its next stage."""
 
     batch: int
 

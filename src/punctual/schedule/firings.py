@@ -4,8 +4,8 @@ Model
 -----
 A firing is (query, instant, number). A committed batch releases instants; each stays open until its last answer is in
 the log. Firings of one cohort that one batch released are a *group*, kept as arrays: each of its queries at each of its
-instants. Long releases are listed part by part, so that years of silence cost no memory; what is not listed yet is a
-*release*.
+instants, and the number of the answer that comes next. Long releases are listed part by part, so that years of silence
+cost no memory; what is not listed yet is a *release*.
 
 Open firings say what is still to answer, what must be kept for it (`oldest`), and which batches are done
 (`closed_before`). At start they are derived again: batch by batch from the manifests, without what the log has.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.schedule.arrivals import Arrivals, release_times
 from punctual.schedule.cohorts import Cohort
-from punctual.schedule.due import Due, DueInstants, parts
+from punctual.schedule.due import BEGINNING, Due, DueInstants, parts
 from punctual.schedule.late_counts import LateCounts
 
 I64 = NDArray[np.int64]
@@ -30,8 +31,16 @@ Bools = NDArray[np.bool_]
 MAX_INSTANTS_LISTED = 100_000
 """So many instants are listed at once, and answered in one pass of a replay: memory stays flat over long gaps."""
 
-Answered = Mapping[str, Mapping[int, I64]]
-"""By query and number: instants that are in the log."""
+
+class Logged(NamedTuple):
+    """Instants that are in the log, and when they were released; ``BEGINNING`` where it does not say so."""
+
+    at: I64
+    released: I64
+
+
+Answered = Mapping[str, Mapping[int, Logged]]
+"""What is in the log, by query and number."""
 OpenFrom = tuple[tuple[tuple[str, ...], Micros], ...]
 """Queries, and an instant after which all of their open windows begin."""
 
@@ -44,6 +53,7 @@ class FiringGroup:
     each window, a row for each query, None where none did; ``setting`` is that of the knob, or the share of the input
     of a query that is sampled, where one was decided (None: everything), and ``level`` is the quality that it follows
     from. In a pass ``budget_us`` is how long after its beginning the queries should be through, where that is known.
+    ``number`` is that of the next answer, ``limit`` how many answers there will be, where that is less than was asked.
     """
 
     cohort: Cohort
@@ -55,6 +65,24 @@ class FiringGroup:
     setting: float | None = None
     level: float | None = None
     budget_us: Micros | None = None
+    limit: int | None = None
+
+    @property
+    def answers(self) -> int:
+        """How many answers each firing has, those before included."""
+        return self.cohort.one.answers if self.limit is None else self.limit
+
+    @property
+    def begins(self) -> I64:
+        """When the next answer of each instant may be begun."""
+        assert self.released is not None, "where time counts every firing has a release"
+        return self.released + self.cohort.one.begins(self.number)
+
+    @property
+    def deadlines(self) -> I64:
+        """When the next answer of each instant is due."""
+        assert self.released is not None, "where time counts every firing has a release"
+        return self.released + self.cohort.one.allowed(self.number)
 
     @property
     def size(self) -> int:
@@ -120,6 +148,8 @@ class Release:
     late: Mapping[str, LateCounts] | None = None
     answered: Answered | None = None
     """What the log has of these instants: after a crash."""
+    committed: Micros | None = None
+    """After a crash: when the batch was committed. Instants of several answers count from there, others anew."""
 
     def without(self, queries: frozenset[str]) -> Release:
         """Without all instants of these queries."""
@@ -127,6 +157,12 @@ class Release:
             return self
         left = ((cohort, cohort.without(queries), due) for cohort, due in self.dues)
         return replace(self, dues=tuple((cohort.only(members), due) for cohort, members, due in left if members))
+
+    def of(self, query: str) -> list[FiringGroup]:
+        """What is open of one query."""
+        mine = ((cohort, due) for cohort, due in self.dues if query in cohort.queries)
+        groups = [_group(self, cohort.only([cohort.queries.index(query)]), due.listed()) for cohort, due in mine]
+        return [part for group in groups for part in unanswered(group, self.answered or {})]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,14 +177,14 @@ class Firings:
 
     @property
     def listed_size(self) -> int:
-        """How many are listed."""
-        return sum(group.size for group in self.groups)
+        """How many are listed and have no answer yet; others may wait long for their next one."""
+        return sum(group.size for group in self.groups if not group.number)
 
     @property
     def most(self) -> int:
         """No more than this are open."""
         waiting = (due.most * len(cohort) for release in self.releases for cohort, due in release.dues)
-        return self.listed_size + sum(waiting)
+        return sum(group.size for group in self.groups) + sum(waiting)
 
     def closed_before(self, following: int) -> int:
         """Batches below this one are fully answered; ``following`` is the next batch's number."""
@@ -179,11 +215,11 @@ class Firings:
         done = _Done(passed)
         groups: list[FiringGroup] = []
         for group in self.groups:
-            for over, part in done.cut(group):
-                if not over:
+            for number, part in done.cut(group):
+                if number == part.number:
                     groups.append(part)
-                elif part.number + 1 < part.cohort.one.answers:
-                    groups.append(replace(part, number=part.number + 1))
+                elif number < part.answers:  # what was decided was decided for the answer before
+                    groups.append(replace(part, number=number, setting=None, level=None))
         return replace(self, groups=tuple(groups))
 
     def without(self, queries: Iterable[str]) -> Firings:
@@ -203,26 +239,34 @@ class _Done:
     """What a pass answered."""
 
     def __init__(self, passed: Sequence[FiringGroup]) -> None:
-        self._by_cohort: dict[int, list[I64]] = {}
+        self._by_cohort: dict[int, list[FiringGroup]] = {}
         for group in passed:
-            self._by_cohort.setdefault(id(group.cohort), []).append(group.due.instants)
+            self._by_cohort.setdefault(id(group.cohort), []).append(group)
         self._passed = passed
 
     def cut(self, group: FiringGroup) -> Iterator[tuple[int, FiringGroup]]:
-        """What is left of a group (0) and what is done of it (1)."""
+        """The group in parts, by the number of the answer that comes next."""
         mine = self._by_cohort.get(id(group.cohort))
         if mine is None:  # it lost members during the pass, or was not in it
-            yield from group.cut(lambda query: self._of_query(group, query))
-        elif any(instants is group.due.instants for instants in mine):  # nearly always: the whole group was in the pass
-            yield 1, group
-        else:
-            over = np.isin(group.due.instants, np.concatenate(mine))
-            yield from ((number, group.only(over == number)) for number in np.unique(over).astype(int).tolist())
+            yield from group.cut(lambda query: _following(group, self._of(query)))
+            return
+        if group.answers == 1 and any(one.due.instants is group.due.instants for one in mine):
+            yield 1, group  # nearly always: the whole group was in the pass
+            return
+        numbers = _following(group, mine)
+        yield from ((number, group.only(numbers == number)) for number in np.unique(numbers).tolist())
 
-    def _of_query(self, group: FiringGroup, query: str) -> I64:
-        mine = [one.due.instants for one in self._passed if query in one.cohort.queries]
-        none = np.zeros(0, np.int64)
-        return np.isin(group.due.instants, np.concatenate([none, *mine])).astype(np.int64)
+    def _of(self, query: str) -> list[FiringGroup]:
+        return [one for one in self._passed if query in one.cohort.queries]
+
+
+def _following(group: FiringGroup, passed: Sequence[FiringGroup]) -> I64:
+    """For each instant the number of the answer that comes next, after these firings of the same queries."""
+    found = np.full(group.due.instants.size, group.number, np.int64)
+    for one in passed:
+        there = np.isin(group.due.instants, one.due.instants)
+        found[there] = np.maximum(found[there], one.number + 1)
+    return found
 
 
 def _list_part(release: Release) -> tuple[list[FiringGroup], Release | None]:
@@ -233,7 +277,7 @@ def _list_part(release: Release) -> tuple[list[FiringGroup], Release | None]:
     groups: list[FiringGroup] = []
     for cohort, due in release.dues:
         group = _group(release, cohort, cut[id(due)])
-        groups += _unanswered(group, release.answered) if release.answered else [group]
+        groups += unanswered(group, release.answered) if release.answered else [group]
     rest = {which: due.part(stop, due.last) for which, due in dues.items()}
     some = {which for which, due in rest.items() if due.most}
     left = tuple((cohort, rest[id(due)]) for cohort, due in release.dues if id(due) in some)
@@ -245,6 +289,8 @@ def _group(release: Release, cohort: Cohort, due: DueInstants) -> FiringGroup:
     released = None
     if release.arrivals is not None:
         released = release_times(due.instants, [release.arrivals[name] for name in streams])
+        if release.committed is not None and cohort.one.stages:
+            released = np.full(due.instants.size, release.committed, np.int64)
     late = None
     if release.late is not None:
         counts = [release.late[name].count(due.instants, cohort.ranges) for name in streams]
@@ -253,15 +299,43 @@ def _group(release: Release, cohort: Cohort, due: DueInstants) -> FiringGroup:
     return FiringGroup(cohort, release.batch, due, released, late)
 
 
-def _unanswered(group: FiringGroup, answered: Answered) -> list[FiringGroup]:
-    """The group without what the log has: by the number of the answer that comes next."""
+def unanswered(group: FiringGroup, answered: Answered) -> list[FiringGroup]:
+    """The group without what the log has: by the number of the answer that comes next.
+
+    Who had an answer goes on with the release that this has.
+    """
 
     def following(query: str) -> I64:
         found = np.zeros(group.due.instants.size, np.int64)
-        for number, instants in answered.get(query, {}).items():
-            there = np.isin(group.due.instants, instants)
+        for number, logged in answered.get(query, {}).items():
+            there = np.isin(group.due.instants, logged.at)
             found[there] = np.maximum(found[there], number + 1)
         return found
 
-    answers = group.cohort.one.answers
-    return [replace(part, number=number) for number, part in group.cut(following) if number < answers]
+    return [
+        replace(again, number=number)
+        for number, part in group.cut(following)
+        if number < group.answers
+        for again in (_as_released(part, answered) if number else [part])
+    ]
+
+
+def _as_released(group: FiringGroup, answered: Answered) -> list[FiringGroup]:
+    """The group with the releases of earlier answers; queries whose releases differ part."""
+    known = group.released
+    if known is None:
+        return [group]
+
+    def released(query: str) -> I64:
+        found = known.copy()
+        for logged in answered[query].values():
+            _both, mine, theirs = np.intersect1d(group.due.instants, logged.at, return_indices=True)
+            says = logged.released[theirs] > BEGINNING
+            found[mine[says]] = logged.released[theirs][says]
+        return found
+
+    by_query = {query: released(query) for query in group.cohort.queries}
+    return [
+        replace(group.of(members), released=by_query[group.cohort.queries[members[0]]])
+        for members in group.cohort.parted(lambda query: by_query[query].tobytes()).values()
+    ]

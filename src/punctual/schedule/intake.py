@@ -21,6 +21,8 @@ from punctual.schedule.events import (
 )
 from punctual.schedule.qos.ingest_share import KEPT, IngestShare
 from punctual.schedule.releases import due_instants, one_step, stop_runaways
+from punctual.schedule.stages.once import asked_now
+from punctual.schedule.stages.waiting import any_ready, next_begin
 from punctual.schedule.state import Intake, State
 
 MAX_OPEN_BATCHES = 2
@@ -91,7 +93,7 @@ def _is_ahead(state: State) -> bool:
 
 def _ordered(state: State, at: Moment) -> tuple[State, list[Command]]:
     """What somebody asked for, once all before it is answered."""
-    if state.open_batches or state.holder is not None:
+    if state.unapplied or state.holder is not None or any_ready(state.firings.groups, at.wall):
         return state, []
     order, *rest = state.orders
     state = replace(state, orders=tuple(rest))
@@ -132,7 +134,7 @@ def _live(state: State, at: Moment) -> tuple[State, list[Command]]:
         stopped = stop_runaways(dues)
         if stopped:
             return state, [*stopped]
-        now = one_step(dues, quiet)
+        now = one_step(dues, quiet) or (quiet if asked_now(state.contracts, reaches) else {})
         if now and _moves(state.reaches, now):
             if now != quiet:  # there is more to catch up with: rows are looked for before that
                 state = replace(state, intake=replace(intake, began=None))
@@ -175,14 +177,28 @@ def _look(state: State, at: Moment) -> tuple[State, list[Command]]:
 
 def timer(state: State, at: Moment) -> list[Command]:
     """When to look again, if nothing happens before."""
+    times = [time for time in (_next_look(state, at), _next_stage(state, at)) if time is not None]
+    return [WakeAt(min(times))] if times else []
+
+
+def _next_look(state: State, at: Moment) -> Micros | None:
+    """When to look at the input again."""
     intake = state.intake
     if intake.has_batch and intake.waiting_for is not None:
-        return [WakeAt(intake.waiting_for)]
+        return intake.waiting_for
     if state.rules.mode != "live" or state.stopping:
-        return []
+        return None
     busy = intake.under_way or _is_ahead(state)
     last = intake.looked if busy else intake.began
-    return [WakeAt((last if last is not None else at.steady) + state.rules.tick_us)]
+    return (last if last is not None else at.steady) + state.rules.tick_us
+
+
+def _next_stage(state: State, at: Moment) -> Micros | None:
+    """When the next answer of an instant may be begun; in steps nobody waits for it."""
+    if not state.rules.timed or state.rules.mode == "stepped" or state.stopping:
+        return None
+    begin = next_begin(state.firings.groups, at.wall)
+    return None if begin is None else at.steady + begin - at.wall
 
 
 def is_exhausted(state: State) -> bool:

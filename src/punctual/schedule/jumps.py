@@ -87,6 +87,10 @@ def shifted_releases(releases: Sequence[Release], by: Micros) -> tuple[Release, 
     return tuple(
         release
         if release.arrivals is None
-        else replace(release, arrivals={name: Shifted(one, by) for name, one in release.arrivals.items()})
+        else replace(
+            release,
+            arrivals={name: Shifted(one, by) for name, one in release.arrivals.items()},
+            committed=None if release.committed is None else release.committed + by,
+        )
         for release in releases
     )

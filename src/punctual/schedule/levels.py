@@ -25,7 +25,8 @@ I64 = NDArray[np.int64]
 class Decision:
     """A query's instants from ``first`` through ``last``, released by a batch, are answered with this setting.
 
-    ``level`` is the quality that it follows from, where there is one; that of late ones is 0.
+    ``level`` is the quality that it follows from, where there is one; that of late ones is 0. Where instants have
+    several answers it is that of this ``number``.
     """
 
     batch: int
@@ -34,6 +35,7 @@ class Decision:
     last: Micros
     setting: float
     level: float | None = None
+    number: int = 0
 
 
 def decided(planned: Pass, candidates: Sequence[Candidate]) -> tuple[Decision, ...]:
@@ -48,7 +50,8 @@ def decided(planned: Pass, candidates: Sequence[Candidate]) -> tuple[Decision, .
     for batch, _place, query, group in sorted(members, key=lambda member: member[:2]):
         instants, setting = group.due.instants, group.setting
         assert setting is not None, "what was decided has a setting"
-        found.append(Decision(batch, query, int(instants[0]), int(instants[-1]), setting, group.level))
+        first, last = int(instants[0]), int(instants[-1])
+        found.append(Decision(batch, query, first, last, setting, group.level, group.number))
     return tuple(found)
 
 
@@ -88,22 +91,27 @@ def still_open(
     decisions: Sequence[Decision], firings: Firings, unapplied: Iterable[Release] = ()
 ) -> tuple[Decision, ...]:
     """The decisions that still matter: those of an instant that is open, or will be once its batch is applied."""
-    spans = [(group.cohort, group.batch, group.due.instants, group.due.instants) for group in firings.groups]
+    spans = [
+        (group.cohort, group.batch, group.number, group.due.instants, group.due.instants) for group in firings.groups
+    ]
     spans += [
-        (cohort, release.batch, np.array([due.first]), np.array([due.last]))
+        (cohort, release.batch, 0, np.array([due.first]), np.array([due.last]))
         for release in (*firings.releases, *unapplied)
         for cohort, due in release.dues
         if due.most
     ]
-    found: dict[tuple[str, int], list[tuple[I64, I64]]] = {(one.query, one.batch): [] for one in decisions}
-    for cohort, batch, first, last in spans:
+    found: dict[tuple[str, int], list[tuple[int, I64, I64]]] = {(one.query, one.batch): [] for one in decisions}
+    for cohort, batch, number, first, last in spans:
         for query in cohort.queries:
             if (query, batch) in found:
-                found[query, batch].append((first, last))
+                found[query, batch].append((number, first, last))
     return tuple(
         one
         for one in decisions
-        if any(np.any((first <= one.last) & (last >= one.first)) for first, last in found[one.query, one.batch])
+        if any(
+            number <= one.number and np.any((first <= one.last) & (last >= one.first))
+            for number, first, last in found[one.query, one.batch]
+        )
     )
 
 
@@ -136,6 +144,6 @@ def _settings(
     """For each instant of a group the number of the setting that was decided first for a query of it, -1 where none."""
     at = group.due.instants
     found = np.full(at.size, -1, np.int64)
-    for one in reversed(known.get((query, group.batch), ())):
+    for one in reversed([one for one in known.get((query, group.batch), ()) if one.number == group.number]):
         found[(at >= one.first) & (at <= one.last)] = numbers[one.setting, one.level]
     return found

@@ -3,7 +3,8 @@
 An execution is a sharing class at an instant: all of the class's queries that are due then are answered together. The
 rule of :mod:`punctual.schedule.edf` says which executions make up the next pass; every instant gets its own answer,
 whichever pass it shares. Where answers depend on those before them, an execution takes the earlier ones of its class
-along. In a replay at full speed nothing is late: everything listed of the oldest batch is one pass.
+along. In a replay at full speed nothing is late: everything listed of the oldest batch is one pass, all answers of
+each instant.
 """
 
 from __future__ import annotations
@@ -64,9 +65,14 @@ class Speeds:
 
 
 def replay_pass(firings: Firings) -> Pass:
-    """Everything that is listed of the oldest batch."""
-    oldest = firings.groups[0].batch
-    return Pass(tuple(group for group in firings.groups if group.batch == oldest))
+    """Everything that is listed of the oldest batch, every answer that an instant still has."""
+    oldest = min(group.batch for group in firings.groups)
+    groups = (group for group in firings.groups if group.batch == oldest)
+    return Pass(tuple(
+        group if number == group.number else replace(group, number=number)
+        for group in groups
+        for number in range(group.number, group.answers)
+    ))  # fmt: skip
 
 
 def urgent_pass(

@@ -24,6 +24,7 @@ from punctual.schedule.passes import Pass
 from punctual.schedule.qos.feedback import Feedback
 from punctual.schedule.qos.ingest_share import IngestShare
 from punctual.schedule.qos.notices import GivingWay
+from punctual.schedule.stages.endings import Ending
 
 Mode = Literal["stepped", "once", "live"]
 HolderWork = Literal["apply", "answer", "compact"]
@@ -117,6 +118,10 @@ class State:
     """The pass under way."""
     decisions: tuple[Decision, ...] = ()
     """Settings that open firings are answered with."""
+    endings: tuple[Ending, ...] = ()
+    """Firings that have ended before their last number, or will."""
+    logged_before: int = 0
+    """The log calls all batches below this one answered."""
     orders: tuple[int | Mapping[str, Micros] | None, ...] = ()
     """What was asked for in steps: batches with their limits, completions."""
     cost: PassCost = field(default_factory=PassCost)
@@ -149,6 +154,12 @@ class State:
     def goes_on(self) -> bool:
         """Whether rows come by themselves, as time goes on; in steps nobody knows what will be asked for."""
         return not self.stopping and (self.rules.mode == "live" or self.rules.speed is not None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether queries that are asked once are asked with what is committed next: at the end of an input that has
+        one, else as soon as can be."""
+        return self.rules.mode != "once" or self.intake.ended
 
     @property
     def read_meanwhile(self) -> float:

@@ -24,6 +24,7 @@ from punctual.schedule.events import (
     BatchApplied,
     BatchCommitted,
     BatchRead,
+    CancelAsked,
     Command,
     Compact,
     Compacted,
@@ -42,7 +43,7 @@ from punctual.schedule.events import (
     StopAsked,
     TimerFired,
 )
-from punctual.schedule.firings import Release
+from punctual.schedule.firings import MAX_INSTANTS_LISTED, Firings, Release
 from punctual.schedule.intake import is_exhausted, next_input, read_done, timer
 from punctual.schedule.jumps import Jump, Told, jumped, remembered, shifted_groups, shifted_releases
 from punctual.schedule.levels import forced, still_open, with_decisions
@@ -50,6 +51,8 @@ from punctual.schedule.passes import Pass, replay_pass
 from punctual.schedule.qos.foreseen import delays
 from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
+from punctual.schedule.stages.endings import cancelled, ended, last_chances, still_needed
+from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import State
 
 MOST_BASES_BEHIND = 4
@@ -114,6 +117,8 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
             return _batch_applied(state, event)
         case PassAnswered():
             return _pass_answered(state, event)
+        case CancelAsked():
+            return _cancelled(state, event)
         case Compacted():
             return replace(state, holder=None, since_base=len(state.unapplied), crowded=False), []
         case StopAsked():
@@ -165,8 +170,7 @@ def _batch_committed(state: State, event: BatchCommitted) -> tuple[State, list[C
 def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Command]]:
     release, *rest = state.unapplied
     assert release.batch == event.batch, "batches are applied in order"
-    firings = state.firings.released(replace(release, late=event.late))
-    firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
+    firings = _as_decided(state, state.firings.released(replace(release, late=event.late)))
     state = replace(state, holder=None, unapplied=tuple(rest), firings=firings, crowded=event.crowded)
     state = state if event.executions is None else replace(state, executions=event.executions)
     return state, [Drop(state.firings.oldest())]
@@ -175,18 +179,39 @@ def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Comma
 def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
     current_pass = state.current_pass
     assert current_pass is not None, "a pass was answered that nobody asked for"
-    firings = state.firings.answered(current_pass.groups).without(event.failed).listed()
-    firings = replace(firings, groups=with_decisions(firings.groups, state.decisions))
+    firings = _as_decided(state, state.firings.answered(current_pass.groups).without(event.failed))
     state = replace(
         state,
         holder=None,
         current_pass=None,
         firings=firings,
+        endings=still_needed(state.endings, event.logged_before, state.contracts),
+        logged_before=event.logged_before,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
     )
     if state.rules.timed:
         state = _timed(state, current_pass, event)
     return state, [Drop(state.firings.oldest())]
+
+
+def _as_decided(state: State, firings: Firings) -> Firings:
+    """Firings with as much listed as may be, with the settings that were decided, and without what has ended."""
+    while True:
+        firings = firings.listed()
+        groups = ended(with_decisions(firings.groups, state.decisions), state.endings)
+        firings = replace(firings, groups=groups)
+        if not firings.releases or firings.listed_size >= MAX_INSTANTS_LISTED:
+            return firings
+
+
+def _cancelled(state: State, event: CancelAsked) -> tuple[State, list[Command]]:
+    """No more answers of open instants: also not of those that are being answered just now."""
+    new, _count = cancelled(event.query, event.instant, state.firings, state.unapplied, state.endings)
+    if not new:
+        return state, []
+    state = replace(state, endings=(*still_needed(state.endings, state.logged_before, state.contracts), *new))
+    state = replace(state, firings=_as_decided(state, state.firings))
+    return state, [Journal(state.decisions, state.endings), Drop(state.firings.oldest())]
 
 
 def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
@@ -199,7 +224,7 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     others_us = event.took_us - event.rows_us - rows_took.row_us * spent.answer_rows
     due = [group for group in passed.groups if group.cohort.one.can_be_late]
     missed = sum(
-        len(group.cohort) * int(np.count_nonzero(group.released + group.cohort.one.allowed_us < event.at.wall))
+        len(group.cohort) * int(np.count_nonzero(group.deadlines < event.at.wall))
         for group in due
         if group.released is not None
     )
@@ -231,8 +256,9 @@ def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
     if found is not None:
         state = replace(state, replanned=at.steady)
         commands += [Replan(found)] if found else []
-    if not commands and _is_settled(state):
-        commands = [Settle(finished=state.stopping or is_exhausted(state))]
+    if not commands and _is_settled(state, at):
+        # What waits for its next stage is answered by the next run where this one is asked to end.
+        commands = [Settle(finished=state.stopping or (is_exhausted(state) and not state.firings))]
     return state, [*commands, *timer(state, at)]
 
 
@@ -242,12 +268,13 @@ def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
     # counts it waits for a moment in which nothing is open, as long as it can.
     patience = MOST_BASES_BEHIND if state.rules.timed else 1
     hurry = state.since_base >= patience * state.rules.batches_per_base or state.crowded
-    waits = bool(state.firings) and (hurry or not state.rules.timed)
+    ready = any_ready(state.firings.groups, at.wall)  # what waits for its next stage is kept in the base
+    waits = ready and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
-        if compaction and not state.firings and state.since_base > len(state.unapplied):
+        if compaction and not ready and state.since_base > len(state.unapplied):
             return replace(state, holder="compact"), [Compact(state.unapplied[0].batch - 1)]
         return replace(state, holder="apply"), [Apply(state.unapplied[0].batch)]
-    if state.firings:
+    if ready:
         return _answer(state, at)
     if compaction:
         return replace(state, holder="compact"), [Compact(state.next_batch - 1)]
@@ -261,24 +288,27 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
     closed_before = state.firings.closed_before(state.next_batch)
     if state.rules.timed:
         state, current_pass, new = chosen_pass(state, at)
-        if new:
+        last = last_chances(current_pass.groups, state.firings, at.wall)
+        if new or last:
             decisions = (*still_open(decisions, state.firings, state.unapplied), *new)
-            before.append(Journal(decisions))
+            state = replace(state, endings=(*state.endings, *last))
+            before.append(Journal(decisions, state.endings))
         state, said = noticed(state, at, current_pass, gave_way=bool(new))
         before += [] if said is None else [Say(said)]
     else:
         current_pass = replay_pass(state.firings)
     if state.rules.keep is not None:
         current_pass = forced(current_pass, state.rules.keep)
-    state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions)
+    firings = replace(state.firings, groups=ended(state.firings.groups, state.endings))
+    state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions, firings=firings)
     return state, [*before, Answer(current_pass, closed_before)]
 
 
-def _is_settled(state: State) -> bool:
-    """Whether nothing is open and nothing is under way."""
+def _is_settled(state: State, at: Moment) -> bool:
+    """Whether nothing can be answered now and nothing is under way."""
     return (
         state.holder is None
-        and not state.firings
+        and not any_ready(state.firings.groups, at.wall)
         and not state.unapplied
         and not state.intake.under_way
         and not state.intake.has_batch

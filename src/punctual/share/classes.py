@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from punctual.clock import Micros
 from punctual.plan.fingerprint import fingerprint
-from punctual.plan.query import Period
+from punctual.plan.query import Once, Period
 from punctual.plan.shared import Reader, SharedPlan, Walk
 
 
@@ -80,6 +80,8 @@ class Classes:
         classes = dict(self._classes) if known else {}
         groups: dict[str, list[Reader]] = {}
         for reader in plan.readers[known:]:
+            if isinstance(reader.query.cadence, Once):  # whose instant fits into no cycle
+                continue
             groups.setdefault(_identity(plan, reader, units[reader.unit]), []).append(reader)
         for identity, readers in groups.items():
             members = tuple(_member(reader) for reader in readers)

@@ -1,4 +1,4 @@
-"""When a query answers: PERIOD, FREQUENCY or SLIDE, exactly one of them; and the range of its window."""
+"""When a query answers: PERIOD, FREQUENCY or SLIDE, exactly one of them, or once; and the range of its window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from punctual.clock import Micros
 from punctual.errors import BindError, Span
-from punctual.plan.query import Bound, Cadence, Period
+from punctual.plan.query import Bound, Cadence, Once, Period
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.clauses import (
@@ -39,10 +39,11 @@ def cadence_of(windows: Sequence[WindowSyntax], clauses: Sequence[Clause], probl
     if not said:
         return None
     cadence = said[0][2]
-    if any(isinstance(window, NowWindow) for window in windows):
-        # [NOW] has the rows since the previous instant: were instants moved, it would count some twice.
-        return Period(cadence.us, cadence.span)
-    return cadence
+    # [NOW] has the rows since the previous instant: were instants moved, it would count some twice. An instant of
+    # several answers outlives plans that would move it.
+    moved = not any(isinstance(one, NowWindow) for one in windows)
+    moved = moved and not any(isinstance(one, AnswersClause) for one in clauses)
+    return cadence if moved else Period(cadence.us, cadence.span)
 
 
 def check_slides(windows: Sequence[WindowSyntax | None], problems: Problems) -> None:
@@ -79,12 +80,18 @@ def _said(windows: Sequence[WindowSyntax], clauses: Sequence[Clause]) -> list[tu
 
 
 def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> Cadence | None:
-    """SAMPLE says when a query answers where nothing else does; an anytime query begins by itself."""
-    sample = select.clause(SampleClause)
+    """SAMPLE says when a query answers where nothing else does; one with ANSWERS is asked once."""
+    sample, answers = select.clause(SampleClause), select.clause(AnswersClause)
     if sample is not None:
         return Period(sample.duration.us, sample.span)
-    if select.clause(AnswersClause) is not None:
-        return None
+    if answers is not None:
+        for item in bound.streams:
+            if isinstance(item.syntax.window, NowWindow):
+                problems.add(BindError(
+                    "bind.no-cadence", "[NOW] begins at the previous instant, and a query that is asked once has none",
+                    span=item.syntax.window.span, hint=WHEN,
+                ))  # fmt: skip
+        return Once(answers.span)
     for item in bound.streams:
         part = item.syntax.window or item.syntax.model
         if part is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from punctual.errors import BindError
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_model import check_precision
@@ -10,6 +12,7 @@ from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.syntax.clauses import (
+    AnswersClause,
     Clause,
     ConfidenceClause,
     DeadlineClause,
@@ -18,6 +21,7 @@ from punctual.sql.syntax.clauses import (
     FrequencyClause,
     PeriodClause,
     QualityClause,
+    RoundsClause,
     StableClause,
 )
 from punctual.sql.syntax.select import SelectSyntax
@@ -42,6 +46,8 @@ def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | N
                 check_precision(clause.within, problems)
                 if clause.confidence is not None:
                     _check_confidence(clause.confidence, problems)
+            case AnswersClause() if AnswersClause in own:
+                _check_stages(clause, select, problems)
         if isinstance(clause, RUNS) or type(clause) in own:
             continue
         refuse_clause(clause, problems)
@@ -54,8 +60,32 @@ def refuse_clause(clause: Clause, problems: Problems) -> None:
             "bind.stable-without-top", "STABLE is for rankings, and this query has no TOP", span=clause.span,
             hint="leave STABLE out, or rank: SELECT TOP 3 ... ORDER BY score",
         ))
+    elif isinstance(clause, AnswersClause | RoundsClause | ConfidenceClause):
+        word = clause.keyword
+        problems.add(BindError(
+            "bind.nothing-uncertain",
+            f"{word} is for queries over uncertain attributes, and nothing here is uncertain",
+            span=clause.span, hint=f"leave {word} out",
+        ))
     else:
         problems.not_yet(clause.keyword, clause.span)
+
+
+def _check_stages(clause: AnswersClause, select: SelectSyntax, problems: Problems) -> None:
+    """Each answer is due after the one before, and nothing else says when."""
+    for before, after in pairwise(clause.deadlines):
+        if after.us <= before.us:
+            problems.add(BindError(
+                "bind.bad-stages", "each deadline of ANSWERS is later than the one before", span=after.span,
+                detail="an answer is made from the deadline before its own to its own",
+                hint="for example: ANSWERS WITHIN 1 SECOND, 3 SECONDS, 5 SECONDS",
+            ))
+    deadline = select.clause(DeadlineClause)
+    if deadline is not None:
+        problems.add(BindError(
+            "bind.two-deadlines", "DEADLINE and ANSWERS exclude one another", span=deadline.span,
+            detail="each of them says when an answer is due", hint="leave DEADLINE out",
+        ))
 
 
 def _check_confidence(share: Share, problems: Problems) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punctual.catalog import Catalog
+from punctual.clock import Micros
 from punctual.plan.quality import Quality
 from punctual.plan.query import Cadence, Input, Query
 from punctual.plan.source import told_apart_by
@@ -23,6 +24,7 @@ from punctual.sql.bind_rows import check_rows
 from punctual.sql.body_binder import BodyBinder, BoundBody, RowBody, binder_of
 from punctual.sql.bound import CreateQuery
 from punctual.sql.problems import Problems
+from punctual.sql.syntax.clauses import AnswersClause
 from punctual.sql.syntax.select import SelectSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
 
@@ -69,7 +71,7 @@ def _bind_select(
     refuse_nested(select, catalog, failed, binders, problems)
     if bound.complete and not bound.streams:
         problems.not_yet("a query without a stream", bound.tables[0].syntax.span)
-    joins_windows = quality is not None and binder is not None and binder.joins_windows
+    joins_windows = binder is not None and binder.joins_windows(sampled=quality is not None)
     if bound.joined is not None and not joins_windows:
         problems.needs_rows("a join of two streams", bound.joined)
     body: BoundBody | None = None
@@ -78,7 +80,7 @@ def _bind_select(
         if binder.without_rows is not None:
             problems.without_rows(binder.without_rows)
         # Spark knows more of names in joins, and has the last word.
-        if bound.joined is not None and joins_windows and problems:
+        if bound.joined is not None and joins_windows and problems and binder.without_rows is None:
             problems.needs_rows("a join of two streams", bound.joined)
     else:
         _check_rows(select, bound, problems)
@@ -94,10 +96,17 @@ def _bind_select(
         limit=body.limit,
         deadline_us=deadline_us,
         quality=quality,
+        stages=_stages(select),
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
     return CreateQuery(query, syntax.span)
+
+
+def _stages(select: SelectSyntax) -> tuple[Micros, ...]:
+    """How long after the release of an instant each of its answers is due, where it has several."""
+    answers = select.clause(AnswersClause)
+    return () if answers is None else tuple(deadline.us for deadline in answers.deadlines)
 
 
 def _input(item: StreamItem, bound: BoundFrom, quality: Quality | None, cadence: Cadence) -> Input:

@@ -8,10 +8,11 @@ from typing import cast
 from punctual.errors import BindError, PunctualError
 from punctual.plan.relation import Column, Stream, Table
 from punctual.plan.source import FeedSource, FileSource, Format, RateSource, Source
+from punctual.sql.bind_uncertain import bind_laws, bound_column, check_certain
 from punctual.sql.bound import CreateStream, CreateTable
 from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.scope import Relation, Scope
-from punctual.sql.problems import Problems, suggest
+from punctual.sql.problems import Problems
 from punctual.sql.syntax.statement import (
     ColumnSyntax,
     CreateRelationSyntax,
@@ -19,7 +20,6 @@ from punctual.sql.syntax.statement import (
     FilesSyntax,
     KafkaSyntax,
     RateSyntax,
-    UncertainSyntax,
 )
 from punctual.sql.syntax.written import Name
 
@@ -37,7 +37,7 @@ def bind_relation(
     columns = _columns(syntax, problems)
     source: Source | None = None
     with problems.part():
-        source = _source(syntax, base, problems)
+        source = _source(syntax, columns, base, problems)
     spans = tuple(column.name.span for column in syntax.columns)
     if syntax.kind == "table":
         for column in syntax.columns:
@@ -74,35 +74,24 @@ def _columns(syntax: CreateRelationSyntax, problems: Problems) -> tuple[Column, 
         seen.setdefault(column.name.text.lower(), column.name)
     plain = tuple(Column(c.name.text, c.type) for c in syntax.columns if c.derived is None)
     scope = Scope((Relation(syntax.name.text, "stream", syntax.name.text, plain, syntax.name.span),))
-    every = [c.name.text for c in syntax.columns]
+    laws = bind_laws(syntax.columns, scope, problems) if syntax.kind == "stream" else {}
     columns = []
     for column in syntax.columns:
-        derived = row_expression(column.derived, scope, "AS", problems) if column.derived else None
-        columns.append(Column(column.name.text, column.type, derived))
-        if column.uncertain is not None:
-            _check_uncertain(column.uncertain, scope, every, problems)
+        derived = None
+        if column.derived is not None:
+            derived = row_expression(column.derived, scope, "AS", problems)
+            check_certain(column.derived, scope, laws.keys(), problems)
+        columns.append(bound_column(column.name.text, column.type, derived, laws.get(column.name.text.lower())))
     return tuple(columns)
-
-
-def _check_uncertain(uncertain: UncertainSyntax, scope: Scope, known: list[str], problems: Problems) -> None:
-    names = {name.lower() for name in known}
-    for name in uncertain.columns:
-        if name.text.lower() not in names:
-            problems.add(BindError(
-                "bind.unknown-column", f'there is no column "{name.text}"', span=name.span,
-                hint=suggest(name.text, known, "columns"),
-            ))
-    if uncertain.condition is not None:
-        row_expression(uncertain.condition, scope, "IF", problems)
-    problems.not_yet(f"an uncertain attribute (~ {uncertain.kind})", uncertain.span)
 
 
 def _refuse_roles(column: ColumnSyntax, problems: Problems) -> None:
     for role, span in column.roles:
-        if role not in ("AS", "~"):
+        if role != "AS":
             problems.add(BindError(
                 "bind.role-in-table", f"{role} belongs to a column of a stream, not of a table", span=span,
-                detail="a table is read whole, and its rows have no time",
+                detail="a table is the same in all worlds" if role == "~"
+                else "a table is read whole, and its rows have no time",
             ))
 
 
@@ -153,7 +142,9 @@ def _check_types(
         ))
 
 
-def _source(syntax: CreateRelationSyntax, base: str, problems: Problems) -> Source | None:
+def _source(
+    syntax: CreateRelationSyntax, columns: tuple[Column, ...], base: str, problems: Problems
+) -> Source | None:
     source = syntax.source
     if syntax.kind == "table" and not isinstance(source, FilesSyntax):
         raise BindError(
@@ -163,7 +154,7 @@ def _source(syntax: CreateRelationSyntax, base: str, problems: Problems) -> Sour
         case FeedSyntax():
             return FeedSource()
         case RateSyntax():
-            _check_rate(syntax, problems)
+            _check_rate(syntax, columns, problems)
             return RateSource(source.rows, source.per_us, source.limit)
         case KafkaSyntax():
             problems.not_yet("FROM KAFKA", source.span, "FROM FILES and FROM FEED are there")
@@ -177,9 +168,9 @@ def bind_files(files: FilesSyntax, base: str) -> FileSource:
     return FileSource(_path(files.path, base), _format(files), files.options)
 
 
-def _check_rate(syntax: CreateRelationSyntax, problems: Problems) -> None:
-    for column in syntax.columns:
-        if column.derived is None and RATE_COLUMNS.get(column.name.text.lower()) != column.type:
+def _check_rate(syntax: CreateRelationSyntax, columns: tuple[Column, ...], problems: Problems) -> None:
+    for column, bound in zip(syntax.columns, columns):
+        if bound.derived is None and RATE_COLUMNS.get(column.name.text.lower()) != column.type:
             problems.add(_not_generated(column))
 
 

@@ -6,7 +6,7 @@ not read; none is missed. What is wrong with the text itself, Spark's analyzer s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from punctual.catalog import Catalog
@@ -67,7 +67,7 @@ def bind_row_query(
         problems.add(no_cadence(windows[0].span))
     deadline_us = bind_deadline(rows.clauses, cadence, problems)
     quality = bind_quality(rows.clauses, [_label(rows, one) for one in rows.windows], problems)
-    _check_calls(rows.tokens, _names(catalog), problems)
+    _check_words(rows.tokens, catalog, streams, problems)
     if not rows.windows:
         _no_window(rows, catalog, problems)
     if problems or cadence is None:
@@ -186,6 +186,8 @@ def _check_keys(item: WindowedName, window: RowsWindow, stream: Stream, problems
         found = [column for one in whole for column in scope.find(one.parts) if column.used == len(one.parts)]
         if not found and not (whole and not scope.find(whole[0].parts)):
             problems.not_yet("an expression as the key of a window", key.span, "declare it as a column of the stream")
+        elif found and found[0].column.uncertain is not None:
+            problems.not_yet("an uncertain attribute as the key of a window", key.span)
         elif found and found[0].column.type.upper().startswith(NESTED):
             problems.not_yet(f"a key of type {found[0].column.type} of a window", key.span)
 
@@ -214,20 +216,44 @@ def _texts(rows: RowsSyntax, texts: RowTexts) -> tuple[SparkText, SparkText, Spa
 def _columns(tokens: Sequence[Written], stream: Stream) -> tuple[str, ...]:
     """The columns of a stream that a text may name; at least one, as every row has its time."""
     names = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
-    if any(token.word in WHOLE_ROWS for token in tokens) or _has_star(tokens):
+    if any(_whole_rows(tokens)):
         return tuple(column.name for column in stream.columns)
     named = tuple(column.name for column in stream.columns if column.name.lower() in names)
     return named or (stream.event_time,)
 
 
-def _has_star(tokens: Sequence[Written]) -> bool:
-    """Whether a star means all columns: ``SELECT *``, ``a.*``, ``struct(*)``, and not ``count(*)``."""
+def _whole_rows(tokens: Sequence[Written]) -> Iterator[Written]:
+    """What reads columns without naming them: ``SELECT *``, ``a.*``, ``struct(*)``, and not ``count(*)``."""
+    yield from (token for token in tokens if token.word in WHOLE_ROWS)
     for index, (before, token) in enumerate(pairwise(tokens)):
         if token.word == "*" and before.word in BEFORE_STAR:
             counts = before.word == "(" and index > 0 and tokens[index - 1].word == "COUNT"
             if not counts:
-                return True
-    return False
+                yield token
+
+
+def _refuse_uncertain(tokens: Sequence[Written], streams: Sequence[Stream], problems: Problems) -> None:
+    """Spark knows one world: it would read an uncertain column as it was written in the rows."""
+    every = (column for stream in streams for column in stream.columns)
+    uncertain = {column.name.lower() for column in every if column.uncertain is not None}
+    if not uncertain:
+        return
+    read = list(_whole_rows(tokens))
+    for index, token in enumerate(tokens):
+        named = token.kind in ("word", "quoted") and token.value.lower() in uncertain
+        alias = index > 0 and tokens[index - 1].word == "AS"
+        called = index + 1 < len(tokens) and tokens[index + 1].word == "("
+        if named and not alias and not called:
+            read.append(token)
+    for token in read:
+        problems.not_yet("an uncertain attribute in a query that Spark answers", token.span)
+
+
+def _check_words(
+    tokens: Sequence[Written], catalog: Catalog, streams: Sequence[Stream | None], problems: Problems
+) -> None:
+    _check_calls(tokens, _names(catalog), problems)
+    _refuse_uncertain(tokens, [stream for stream in streams if stream is not None], problems)
 
 
 def _check_calls(tokens: Sequence[Written], names: frozenset[str], problems: Problems) -> None:

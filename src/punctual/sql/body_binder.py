@@ -45,9 +45,8 @@ class BodyBinder(Protocol):
         """Where it is, said of what only rows could answer; None: such a SELECT is a row query."""
         ...
 
-    @property
-    def joins_windows(self) -> bool:
-        """Whether it binds joins of streams, of queries with QUALITY."""
+    def joins_windows(self, *, sampled: bool) -> bool:
+        """Whether it binds joins of streams, of queries with QUALITY (``sampled``) or of others."""
         ...
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:

@@ -75,12 +75,14 @@ class _Order:
 
     So records do not depend on who is answered as one. ``blocks`` are the places of the blocks among those of the
     results, ``counts`` are their answers, ``answers`` the place that each answer has among those of the results, None
-    where that is its own.
+    where that is its own. ``owner`` is the block of each answer, ``shapes`` the number of the shape of each block.
     """
 
     blocks: I64
     counts: I64
     answers: I64 | None
+    owner: I64
+    shapes: I64
 
     @staticmethod
     def of(groups: Sequence[JobGroup], shapes: I64) -> _Order:
@@ -92,11 +94,23 @@ class _Order:
         first = np.full(alike.max() + 1, places.max())
         np.minimum.at(first, alike, places)
         blocks = np.lexsort((places, first[alike], shapes))
-        if not (np.diff(blocks) < 0).any():
-            return _Order(blocks, counts, None)
+        several = any(group.number for group in groups)
+        if not several and not (np.diff(blocks) < 0).any():
+            return _Order(blocks, counts, None, np.repeat(blocks, counts), shapes)
         ends = np.cumsum(counts)
         answers, _offsets = walk((ends - counts)[blocks], ends[blocks])
-        return _Order(blocks, counts[blocks], answers)
+        order = _Order(blocks, counts[blocks], answers, np.repeat(blocks, counts[blocks]), shapes[blocks])
+        return order.by_instant(groups, places[blocks], answers) if several else order
+
+    def by_instant(self, groups: Sequence[JobGroup], places: I64, answers: I64) -> _Order:
+        """The blocks of a query as one: its answers by instant, and those of an instant by number."""
+        new = np.ones(places.size, np.bool_)
+        new[1:] = (np.diff(places) != 0) | (np.diff(self.shapes) != 0)
+        number = np.repeat([group.number for group in groups], [group.size for group in groups])[answers]
+        at = _tiled([group.due.instants for group in groups], [len(group) for group in groups])[answers]
+        order = np.lexsort((number, at, np.repeat(np.cumsum(new), self.counts)))
+        counts = np.add.reduceat(self.counts, np.flatnonzero(new))
+        return _Order(self.blocks[new], counts, answers[order], self.owner[order], self.shapes[new])
 
 
 def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Micros) -> Iterator[Group]:
@@ -115,7 +129,7 @@ def _groups(answered: Sequence[AnsweredJobs], results: Sequence[Result], now: Mi
     queries = np.concatenate([group.asked.queries for group in groups])[order.blocks].tolist()
     columns = np.concatenate([group.asked.columns for group in groups])[order.blocks].tolist()
     done = block = answer = 0
-    for several, count in zip(by_shape.values(), blocks):
+    for several, count in zip(by_shape.values(), np.bincount(order.shapes, minlength=len(blocks)).tolist()):
         own = results[done : done + len(several)]
         size = sum(len(result.rows) for result in own)
         rows = None if order.answers is None else pa.array(order.answers[answer : answer + size] - answer)
@@ -154,7 +168,7 @@ def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order
     members = [len(group) for group in groups]
     answers = np.array([group.size for group in groups], np.int64)
     told = np.arange(answers.sum()) if order.answers is None else order.answers
-    owner = np.repeat(order.blocks, order.counts)
+    owner = order.owner
     at = _tiled([group.due.instants for group in groups], members)[told]
     since = at - np.concatenate([group.asked.readers.ranges for group in groups])[owner]
     begins = np.concatenate([group.asked.begins for group in groups])[owner]
@@ -233,7 +247,7 @@ def _times(
     times = [np.zeros_like(one.due.instants) if one.released is None else one.released for one in groups]
     released = pa.array(_tiled(times, members)[told], pa.int64(), mask=never)
     answered = pc.if_else(pc.is_valid(released), pa.scalar(now, pa.int64()), pa.scalar(None, pa.int64()))
-    allowed = pa.concat_arrays([group.asked.deadlines for group in groups])
+    allowed = pa.concat_arrays([group.allowed for group in groups])
     deadline = pc.add(allowed.take(pa.array(owner)), released)
     on_time = pc.less_equal(answered, deadline)
     return {"released": released, "deadline": deadline, "answered": answered, "on_time": on_time}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import groupby
 
 from punctual.clock import Clock, Micros
 from punctual.engine.answers.answer_blocks import answer_blocks
@@ -149,14 +150,16 @@ class Answering:
         blocks: list[AnswerBlock] = []
         failed: list[tuple[str, str]] = []
         singles = sorted((one for several in answered for one in several.each()), key=lambda one: one.place)
-        for one in singles:
-            job = one.joined()
+        for _place, group in groupby(singles, key=lambda one: one.place):
+            of_query = list(group)
+            job = of_query[0].joined()
             try:
-                blocks += answer_blocks([one], self._backend.evaluate, now)
+                blocks += answer_blocks(of_query, self._backend.evaluate, now)
             except Exception as problem:
                 if not self._backend.alive():
                     raise
-                clause = first_failing(_singly(job, one.answered), self._evaluation_fails)
+                pieces = [piece for one in of_query for piece in _singly(one.joined(), one.answered)]
+                clause = first_failing(pieces, self._evaluation_fails)
                 failed.append((job.query.name, explain_stop(job.query, clause, reason(problem))))
         return AnsweredPass(Answers.of(blocks), tuple(failed))
 

@@ -20,7 +20,8 @@ from punctual.clock import Clock, Micros
 from punctual.engine.answers.last_answers import LastAnswers
 from punctual.ports.answers import AnswerBlock, Answers, decode, encode, queries_in
 from punctual.ports.sinks.sink import Sink
-from punctual.schedule.firings import Answered
+from punctual.schedule.due import BEGINNING
+from punctual.schedule.firings import Answered, Logged
 from punctual.store.store import Store
 
 HEAD = struct.Struct("<qqq")
@@ -49,7 +50,8 @@ class Delivery:
         self._store = store
         self._clock = clock
         self._ages: deque[_Age] = deque()
-        self._closed_before = 0
+        self.closed_before = 0
+        """All batches below this one are answered, as the log says."""
         self._checkpointed = clock.monotonic()
         self._open = False
         self._saved: dict[str, int] = {}
@@ -63,7 +65,7 @@ class Delivery:
         """
         newest: dict[str, int] = {}
         for position, payload in self._store.answers.read(0):
-            self._closed_before, newest_batch, wall = HEAD.unpack_from(payload)
+            self.closed_before, newest_batch, wall = HEAD.unpack_from(payload)
             self._ages.append(_Age(position, wall, newest_batch))
             if in_order:
                 newest.update(dict.fromkeys(in_order & queries_in(payload[HEAD.size :]), position))
@@ -76,7 +78,7 @@ class Delivery:
         for sink in self.sinks.values():
             for position, payload in self._store.answers.read(sink.position):
                 sink.write(position, decode(payload[HEAD.size :]).visible())
-        return self._closed_before, self._answered()
+        return self.closed_before, self._answered()
 
     def _load_last(self, newest: Mapping[str, int]) -> None:
         """The last answers: as saved, or as in each query's newest record."""
@@ -91,16 +93,19 @@ class Delivery:
 
     def _answered(self) -> Answered:
         """What records say of batches that may still be open."""
-        found: dict[str, dict[int, list[I64]]] = {}
-        first = next((age.position for age in self._ages if age.newest >= self._closed_before), None)
+        found: dict[str, dict[int, list[Logged]]] = {}
+        first = next((age.position for age in self._ages if age.newest >= self.closed_before), None)
+        now = self._clock.now()
         for _position, payload in self._store.answers.read(first - 1) if first is not None else ():
             for block in decode(payload[HEAD.size :]):
                 numbers, at = block.table["number"].to_numpy(), block.table["at"].to_numpy()
+                released = np.minimum(block.table["released"].fill_null(BEGINNING).to_numpy(), now)
                 mine = found.setdefault(block.query, {})
                 for number in np.unique(numbers).tolist():
-                    mine.setdefault(number, []).append(at[numbers == number])
+                    chosen = numbers == number
+                    mine.setdefault(number, []).append(Logged(at[chosen], released[chosen]))
         return {
-            query: {number: np.concatenate(several) for number, several in numbers.items()}
+            query: {number: Logged(*map(np.concatenate, zip(*several))) for number, several in numbers.items()}
             for query, numbers in found.items()
         }
 
@@ -119,7 +124,7 @@ class Delivery:
         """
         wall = self._clock.now()
         position = self._store.answers.append(HEAD.pack(closed_before, newest, wall) + encode(answers))
-        self._closed_before = closed_before
+        self.closed_before = closed_before
         self._ages.append(_Age(position, wall, newest))
         self.last.keep(position, answers)
         answers = answers.visible()
@@ -154,7 +159,7 @@ class Delivery:
 
     def _may_go(self, age: _Age, oldest: Micros, delivered: int) -> bool:
         """Whether a record may be forgotten: it is old, delivered, and of batches that are known to be answered."""
-        return age.wall < oldest and age.position <= delivered and age.newest < self._closed_before
+        return age.wall < oldest and age.position <= delivered and age.newest < self.closed_before
 
     def _save_displayed(self, kept_from: int) -> None:
         """Save what is on display by records before this one, which are about to be forgotten."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.engine.answers.draws import is_sampled, samples, used_shares, with_draws
+from punctual.engine.answers.read_here import is_read_here, of_tables, read_here
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.answers.scan_budgets import PassTime, overdue, with_budgets
@@ -23,6 +24,7 @@ from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import needs_of
+from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Query
 from punctual.plan.row_query import RowStatement
 from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, RowReader
@@ -41,10 +43,11 @@ NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RowBounds:
-    """How many rows an answer may have, and how many a join may make on the way to it."""
+    """How many rows an answer may have, and how many a join may make on the way to it; what the run says of worlds."""
 
     answer_rows: int
     join_rows: int
+    worlds: WorldRun | None = None
 
 
 def answer_rows(
@@ -153,7 +156,12 @@ def _together(
     time: PassTime | None = None,
 ) -> list[AnsweredJobs]:
     lacking = coverage.lacking(jobs, memory.rows, lambda operator: list(outputs(backend.run_tasks(operator))))
-    jobs = [replace(job, lacking=some) for job, some in zip(jobs, lacking)]
+    jobs = [replace(job, lacking=some, worlds=bounds.worlds) for job, some in zip(jobs, lacking)]
+    here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
+    answered = [AnsweredJobs([job], read_here(job, _reader(job), memory.rows)) for job in here]
+    jobs = [job for job in jobs if job not in here]
+    if not jobs:
+        return answered
     works = [_works(job, memory, bounds, timed=time is not None) for job in jobs]
     until = None
     if time is not None:
@@ -162,7 +170,6 @@ def _together(
     every = [work for several in works for work in several]
     found = model.run(every, memory.rows, lambda asked: backend.rows(asked, memory.running.tables, until))
     tables, draws = iter(found.tables), iter(found.draws or [{}] * len(every))
-    answered = []
     for job, several in zip(jobs, works):
         own = [next(draws) for _work in several]
         drawn = samples(several, own, _reader(job))
@@ -222,17 +229,10 @@ def _answered(works: Sequence[RowWork], tables: Sequence[pa.Table]) -> Answered:
     if isinstance(asked, RowAggregates):
         found = [_of_instant(table, number) for number, table in enumerate(tables) if table.num_rows]
         return assembled(asked.calls, asked.rows.spec, found)
-    instant = np.repeat(np.arange(len(tables), dtype=np.int64), [table.num_rows for table in tables])
-    width = tables[0].num_columns
-    columns = [pa.concat_arrays([_whole(table.column(n)) for table in tables]) for n in range(width)]
-    return Answered(instant, [], columns, [None] * width)
+    return of_tables(tables)
 
 
 def _of_instant(table: pa.Table, number: int) -> pa.Table:
     """What the kernels gave for one instant, as that of the instant of this number."""
     instant = pa.array(np.full(table.num_rows, number, np.int64))
     return table.set_column(table.column_names.index("instant"), "instant", instant)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])

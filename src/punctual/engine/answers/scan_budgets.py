@@ -42,7 +42,7 @@ class PassTime:
             return PassTime(began)
         ends = [began + max(budgets)]
         for job in jobs:
-            allowed = pc.min(job.asked.deadlines).as_py()
+            allowed = pc.min(job.allowed).as_py()
             if allowed is not None and job.released is not None and job.level != 0.0:  # one of 0 was given up
                 deadlines = job.released + allowed - ahead
                 ends += deadlines[deadlines > began + finish_us].tolist()

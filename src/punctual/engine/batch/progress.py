@@ -10,6 +10,7 @@ from punctual.clock import Micros
 from punctual.kinds.shed_span import ShedSpan
 from punctual.ports.feeds.slices import Slice
 from punctual.schedule.due import BEGINNING
+from punctual.schedule.stages.open_instants import OpenInstants
 from punctual.store.products import Facts
 from punctual.store.store import Store
 
@@ -75,7 +76,7 @@ class BatchRecord:
     says how long the oldest rows of each stream waited to be read, where time counts. ``shares`` has the streams
     that were shed, and ``shed_rows`` is how many rows of each were not read. Where it has rows of a stream that was
     shed before, those that were shed are at or before ``shed_through``; ``sheds`` says, for a base, where those of its
-    batches may be.
+    batches may be. ``opened`` are, for a base, the instants of its batches that wait for further answers.
     """
 
     progress: Mapping[str, Progress]
@@ -88,6 +89,7 @@ class BatchRecord:
     shed_rows: Mapping[str, int] = field(default_factory=dict)
     shed_through: Mapping[str, Micros] = field(default_factory=dict)
     sheds: Mapping[str, tuple[ShedSpan, ...]] = field(default_factory=dict)
+    opened: tuple[OpenInstants, ...] = ()
 
 
 def committed(store: Store) -> dict[str, Progress]:

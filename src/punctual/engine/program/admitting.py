@@ -12,7 +12,7 @@ from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.known_costs import KnownCosts
 from punctual.estimate.quality_curve import curve_of
 from punctual.estimate.row_costs import RowFiring, meaning_of
-from punctual.plan.query import Period
+from punctual.plan.query import Bound, Once
 from punctual.plan.shared import Reader, RowReader
 from punctual.schedule.contract import Contract
 from punctual.schedule.due import Timetable
@@ -45,16 +45,18 @@ def refuse_hopeless(
 def asked_contract(reader: Reader | RowReader) -> Contract:
     """What a query asks for, whenever it would be answered."""
     query = reader.query
+    once = isinstance(query.cadence, Once)
     return Contract(
         query.name,
         tuple(name.lower() for name in query.streams),
         query.range_us,
-        Timetable.multiples(query.cadence.us),
-        query.cadence.us,
+        Timetable.once(None) if once else Timetable.multiples(query.cadence.us),
+        query.stages[-1] if once else query.cadence.us,
         deadline_us=query.deadline_us,
-        fixed=isinstance(query.cadence, Period),
+        fixed=not isinstance(query.cadence, Bound),
         curve=None if query.quality is None else curve_of(query.quality),
         sheds=isinstance(reader, RowReader) and is_sampled(reader),
+        stages=query.stages,
     )
 
 

@@ -23,7 +23,7 @@ from punctual.engine.batch.progress import Progress, joint
 from punctual.engine.journal import Journal
 from punctual.estimate.window_work import MODELLED, Rates, Work, window_work
 from punctual.plan.fingerprint import fingerprint
-from punctual.plan.query import Query
+from punctual.plan.query import Once, Query
 from punctual.plan.shared import SharedPlan
 from punctual.schedule.cadence_plans import CadencePlan, Slot, followed, step_from, takeover, timetable
 from punctual.schedule.due import BEGINNING, Run, Timetable, length_text
@@ -123,9 +123,10 @@ class Cadences:
         tables, steps = _timetables(by_name, keys, cadence_plans, progress)
         classes = {member.query: one.sharing.identity for one in plans for member in one.sharing.members}
         works = {member.query: work for one in plans for member, work in zip(one.sharing.members, one.works)}
-        for reader in plan.row_readers:  # each by itself, at its own bound
-            classes[reader.query.name] = f"rows-{keys[reader.query.name]}"
-            works[reader.query.name] = window_work(1, "fold")
+        alone = [query for query in plan.queries if query.name not in classes]
+        for query in alone:  # row queries and those that are asked once: each by itself, at its own bound
+            classes[query.name] = f"rows-{keys[query.name]}"
+            works[query.name] = window_work(1, "fold")
         return Timing(cadence_plans, tables, steps, classes, works)
 
     def _inherited(self, plan: ClassPlan, keys: Mapping[str, str]) -> tuple[CadencePlan, ...]:
@@ -208,7 +209,8 @@ def _timetables(
     for name, query in queries.items():
         mine = by_key.get(keys[name])
         if mine is None:
-            tables[name], steps[name] = Timetable.multiples(query.cadence.us), query.cadence.us
+            step = steps[name] = query.cadence.us
+            tables[name] = Timetable.once(None) if isinstance(query.cadence, Once) else Timetable.multiples(step)
             continue
         slots = tuple((one.identity, one.since, one.slots[keys[name]]) for one in mine)
         # Queries that always run together have one timetable, so that what is due is found once for all of them.

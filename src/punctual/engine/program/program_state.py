@@ -17,7 +17,8 @@ class QueryState:
     """A standing query in the state.
 
     ``key`` says what it means; it answers instants after ``after``; its windows are covered from ``covered_from`` on;
-    ``stopped`` says why it no longer runs; ``from_rows`` whether it is answered from rows though cells could answer it.
+    ``stopped`` says why it no longer runs; ``from_rows`` whether it is answered from rows though cells could answer it;
+    ``asked`` is the instant of a query that is asked once, where that was decided.
     """
 
     key: str
@@ -25,6 +26,7 @@ class QueryState:
     covered_from: Micros = BEGINNING
     stopped: str | None = None
     from_rows: bool = False
+    asked: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,8 @@ class ProgramState:
         """The same with one query stopped."""
         queries = {**self.queries, name: replace(self.queries[name], stopped=reason)}
         return replace(self, number=self.number + 1, queries=queries)
+
+    def ask(self, instants: Mapping[str, Micros]) -> ProgramState:
+        """The same with queries that are asked once, at these instants."""
+        asked = {name: replace(self.queries[name], asked=at) for name, at in instants.items()}
+        return replace(self, number=self.number + 1, queries={**self.queries, **asked})

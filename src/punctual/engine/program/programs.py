@@ -29,6 +29,7 @@ from punctual.ports.feeds.feed import Feed
 from punctual.runtime.backend import QueryTypes
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract
+from punctual.schedule.due import Timetable
 from punctual.share.cadence.class_plans import class_plans
 from punctual.share.from_rows import FromRows
 from punctual.share.planner import ProgramPlanner
@@ -189,6 +190,11 @@ class Programs:
             self._save(program)
             self._changed()
 
+    def ask(self, instants: Mapping[str, Micros]) -> None:
+        """Queries that are asked once are asked at these instants: recorded before anything rests on it."""
+        self._save(self.state.ask(instants))
+        self._changed()
+
     def _kept_units(self) -> set[str]:
         """Names of the units that the store holds cells of."""
         base = self._store.base()
@@ -224,7 +230,7 @@ class Programs:
         kind = kind_of(query)
         return replace(
             asked_contract(reader),
-            table=timing.tables[query.name],
+            table=timing.tables[query.name] if known.asked is None else Timetable.once(known.asked),
             after=known.after,
             sharing_class=timing.classes[query.name],
             shared=float(work.shared),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -13,10 +13,10 @@ from punctual.clock import Micros
 from punctual.engine.program.cadences import Timing
 from punctual.kernel.panes.spec import UnitSpec
 from punctual.kinds.registry import needs_of
-from punctual.own_names import IDENTITY
+from punctual.own_names import IDENTITY, ROW_IDENTITY
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Query
-from punctual.plan.relation import Stream
+from punctual.plan.relation import Column, Stream
 from punctual.plan.rows import Join
 from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, SharedPlan, Unit
 from punctual.runtime.backend import QueryTypes
@@ -92,12 +92,17 @@ def unit_key(unit: Unit, catalog: Catalog) -> str:
 
 def _meaning(unit: Unit, catalog: Catalog) -> str:
     streams = [catalog.streams[name.lower()] for name in unit.streams]
-    return fingerprint(*((stream.columns, stream.event_time) for stream in streams))
+    return fingerprint(*((_as_stored(stream), stream.event_time) for stream in streams))
 
 
 def stream_meaning(stream: Stream) -> str:
     """What the columns of a stream mean."""
-    return fingerprint(stream.columns, stream.event_time)
+    return fingerprint(_as_stored(stream), stream.event_time)
+
+
+def _as_stored(stream: Stream) -> tuple[Column, ...]:
+    """The columns as the state has them: rows are kept as they were read, whatever is drawn from them."""
+    return tuple(one if one.uncertain is None else replace(one, uncertain=None) for one in stream.columns)
 
 
 def same_meaning(key: str, other: str) -> bool:
@@ -182,4 +187,4 @@ def retained_columns(plan: SharedPlan, stream: Stream) -> tuple[str, ...]:
     """Columns of a stream that readers of rows name, in its order; the event time is retained anyway."""
     names = {column for _reader, window in plan.row_windows(stream.name.lower()) for column in window.columns}
     columns = tuple(column.name for column in stream.columns if column.name in names)
-    return (*columns, IDENTITY) if IDENTITY in names else columns
+    return columns if names.isdisjoint((IDENTITY, ROW_IDENTITY)) else (*columns, IDENTITY)

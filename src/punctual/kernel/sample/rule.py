@@ -87,7 +87,7 @@ def places_of(hashes: U64, salt: str, *, ordinals: bool) -> F64:
     >>> bool((places_of(hashes, "a", ordinals=True) == places(rows, "row", "a")).all())
     True
     """
-    told_apart = _with_ordinals(hashes) if ordinals else hashes.copy()
+    told_apart = with_ordinals(hashes) if ordinals else hashes.copy()
     _mix(told_apart, _number(salt))
     return (told_apart >> np.uint64(11)).astype(np.float64) * _UNIT
 
@@ -105,7 +105,7 @@ def _in_one_form(column: pa.Array) -> pa.Array:
     return pa.array(numbers * times // by, pa.timestamp("us"), mask=missing)
 
 
-def _with_ordinals(hashes: U64) -> U64:
+def with_ordinals(hashes: U64) -> U64:
     """Hashes that are all different: equal ones are hashed once more, with how many of them stand before."""
     ordered = np.sort(hashes)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]

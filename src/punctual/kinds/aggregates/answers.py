@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from punctual.kernel.panes.keys import encode
-from punctual.kernel.panes.keys import order as spark_order
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.aggregates.sampled_answers import asks_for_replicates, replicated_column, sampled_result
 from punctual.kinds.aggregates.weighted import Weighted
+from punctual.kinds.arrange import arranged
 from punctual.kinds.clause import Clause
 from punctual.kinds.columns import answer_column, of_type
 from punctual.kinds.job import Job
@@ -80,7 +79,7 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     having = next(results) if body.having is not None else None
     order = [value(item.expression) for item in query.order]
     instant = answered.instant.astype(np.int64)
-    rows = _arrange(query, instant, having, order)
+    rows = arranged(query, instant, having, order)
     if rows is not None:
         outputs = [array.take(rows) for array in outputs]
         instant = instant[rows.to_numpy()]
@@ -91,31 +90,6 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     if isinstance(answered, Weighted):
         return sampled_result(job, body, answered, listed, reply, rows)
     return Result(listed, _errors(query, answered, rows, offsets, count))
-
-
-def _arrange(query: Query, instant: I64, having: pa.Array | None, order: list[pa.Array]) -> pa.Array | None:
-    """Which rows stay, in which order; None when all of them as they are (by instant, then by keys)."""
-    if having is None and not order and query.limit is None:
-        return None
-    kept = np.arange(instant.size)
-    if having is not None:
-        kept = kept[pc.fill_null(having, False).to_numpy(zero_copy_only=False)]
-    if order:
-        ranks: list[NDArray[np.int64]] = [kept]
-        for item, array in reversed(list(zip(query.order, order))):
-            chosen = array.take(pa.array(kept))
-            codes, distinct = encode([chosen], len(chosen))  # equal values must have equal ranks
-            rank = spark_order(distinct).astype(np.int64)[codes]
-            ranks.append(rank if item.ascending else -rank)
-            null = pc.is_null(chosen).to_numpy(zero_copy_only=False)
-            ranks.append((null != item.nulls_first).astype(np.int64))
-        ranks.append(instant[kept])
-        kept = kept[np.lexsort(ranks)]
-    if query.limit is not None:
-        at = instant[kept]
-        place = np.arange(at.size) - np.searchsorted(at, at)
-        kept = kept[place < query.limit]
-    return pa.array(kept)
 
 
 def _errors(

@@ -35,7 +35,9 @@ class AggregatesKind(Kind[Aggregates]):
     """Windows that are answered by merging panes, or from rows. Under QUALITY the rows may be samples."""
 
     body = Aggregates
-    joins_windows = True
+
+    def joins_windows(self, *, sampled: bool) -> bool:
+        return sampled
 
     def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
         return aggregates(select)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from punctual.kinds.aggregates.arithmetic import computed, is_arithmetic
 from punctual.kinds.aggregates.moments import COUNTED, ENDS
 from punctual.kinds.aggregates.weighted import Weighted
 from punctual.kinds.columns import answer_column
+from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.samples import sample_texts
@@ -23,7 +23,6 @@ from punctual.plan.aggregates import Aggregates
 from punctual.plan.expression import Expression, aggregate_name, key_name
 from punctual.plan.query import Output
 from punctual.plan.rows import EVERY_ROW
-from punctual.ports.sinks.json_text import TEXT, fragments, joined, joined_lists
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
@@ -68,10 +67,10 @@ def sampled_result(
     order = np.arange(answered.instant.size) if rows is None else rows.to_numpy()
     offsets = listed.offsets.to_numpy()
     errors = [
-        _error_texts(output, *said, order, np.diff(offsets).astype(np.int64))
+        interval_texts(output.name, *said, order, np.diff(offsets).astype(np.int64))
         for output, said in _said(job, body, answered, reply)
     ]
-    error = _nothing_where(~sampled, _objects(errors, count))
+    error = _nothing_where(~sampled, json_objects(errors, count))
     kept = _kept(job, answered, sampled, count)
     quality = job.query.quality
     assert quality is not None, "only queries with QUALITY are sampled"
@@ -238,34 +237,6 @@ def _ends(found: Interval) -> Said:
         return None, None, None
     low, high = (pa.array(end, mask=np.isnan(end)) for end in (found.low, found.high))
     return CONFIDENCE, low, high
-
-
-def _error_texts(
-    output: Output, confidence: float | None, low: pa.Array | None, high: pa.Array | None, order: I64, lengths: I64
-) -> pa.Array:
-    """``"column":{...}`` for each answer; one without any end has no interval."""
-    name = orjson.dumps(output.name).decode()
-    nothing = pa.repeat(pa.scalar(f'{name}:{{"confidence":null}}', TEXT), lengths.size)
-    if confidence is None or low is None or high is None:
-        return nothing
-    ends = [end.take(pa.array(order)) for end in (low, high)]
-    lists = [joined(["[", joined_lists(lengths, fragments(end), ","), "]"]) for end in ends]
-    said = orjson.dumps(confidence if confidence < 1 else 1).decode()
-    texts = joined([f'{name}:{{"confidence":{said},"low":', lists[0], ',"high":', lists[1], "}"])
-    some = np.logical_or(*(end.is_valid().to_numpy(zero_copy_only=False) for end in ends))
-    answer = np.repeat(np.arange(lengths.size), lengths)
-    has_one = np.bincount(answer, some, lengths.size) > 0
-    return pc.if_else(pa.array(has_one), texts, nothing)
-
-
-def _objects(members: Sequence[pa.Array], count: int) -> pa.Array:
-    """JSON objects of members that are texts; null where there are none."""
-    if not members:
-        return pa.nulls(count, pa.string())
-    parts: list[str | pa.Array] = []
-    for member in members:
-        parts += ["," if parts else "{", member]
-    return joined([*parts, "}"]).cast(pa.string())
 
 
 def _nothing_where(exact: NDArray[np.bool_], texts: pa.Array) -> pa.Array:

@@ -15,10 +15,12 @@ from punctual.plan.expression import NULL, Expression, Term, aggregate_name, cas
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.query import Output
 from punctual.plan.ranking import Ranking
-from punctual.plan.relation import Stream
+from punctual.plan.relation import Column, Stream
+from punctual.plan.uncertain import GivenBy
 from punctual.plan.united import KEY, PROBABILITY, ROW, RULE, STREAM, column_or_null, common_columns, key_of
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_rows import bind_rows, check_rows
+from punctual.sql.bind_uncertain import columns_read
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.bind_row import row_expression
@@ -87,6 +89,7 @@ def _bind_ranking(
     score = _score(select, syntax, problems)
     if score is None:
         return None
+    _check_certain(select, score, bound, problems)
     probability, rule, key = _meanings(streams)
     rule = key if syntax.exclusive else rule
     by = row_expression(_meant(score.expression, select), scope, "ORDER BY", problems)
@@ -216,6 +219,34 @@ def _score(select: SelectSyntax, syntax: TopSyntax, problems: Problems) -> Order
         hint="add ORDER BY with one expression, for example: ORDER BY speed DESC",
     ))
     return None
+
+
+def _check_certain(select: SelectSyntax, score: OrderSyntax, bound: BoundFrom, problems: Problems) -> None:
+    """What a ranking reads of a row is the same in all worlds: only which rows there are is not."""
+    items = [item.expression for item in select.items if item.expression is not None]
+    filters = [*([] if select.where is None else [select.where]), *bound.conditions, *select.groups]
+    filters += [condition for table in bound.tables for condition in table.left_on or ()]
+    read = [("rank by an uncertain score", _meant(score.expression, select))]
+    read += [("select an uncertain column", one) for one in items]
+    read += [("decide by an uncertain column", one) for one in filters]
+    for what, expression in read:
+        for column, span in columns_read(expression, bound.scope):
+            if column.uncertain is not None:
+                problems.add(BindError(
+                    "bind.uncertain-score", f"TOP cannot {what}", span=span,
+                    detail=f'column "{column.name}" differs from world to world, and TOP ranks rows by what they say',
+                    hint=_certain_instead(column),
+                ))
+
+
+def _certain_instead(column: Column) -> str:
+    law = column.uncertain
+    if isinstance(law, GivenBy) and column.name not in law.parameters and law.kind != "DISCRETE":
+        return f"name a column that is certain, for example: {law.parameters[0]}"
+    if isinstance(law, GivenBy) and law.kind != "DISCRETE":
+        one, other = (f"{column.name}_read" if name == column.name else name for name in law.parameters)
+        return f"name what is read apart: {column.name} {column.type} ~ {law.kind}({one}, {other})"
+    return "name a column without ~"
 
 
 def _meant(expression: ExpressionSyntax, select: SelectSyntax) -> ExpressionSyntax:

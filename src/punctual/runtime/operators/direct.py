@@ -86,8 +86,7 @@ class DirectStream:
     @property
     def needed(self) -> frozenset[str]:
         """Those, and the ones that say which rows count."""
-        meanings = {self.meanings.event_time, self.meanings.probability}
-        return self.wanted | {name for name in meanings if name is not None}
+        return self.wanted | self.meanings.names
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,14 @@ from punctual.kernel.arrays.row_order import row_order
 from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.sample import kept
 from punctual.kernel.sample.draw import Draw, DrawReport, drawn, drawn_for
-from punctual.own_names import IDENTITY, READERS, SAMPLE_MARK, TIME
+from punctual.kernel.sample.rule import with_ordinals
+from punctual.own_names import IDENTITY, READERS, ROW_IDENTITY, SAMPLE_MARK, TIME
 from punctual.runtime.operators.in_worker import monotonic_us
 from punctual.runtime.operators.order import Order
 from punctual.store.products import CountedRows, Produced, from_ipc, output
 
+MADE = (SAMPLE_MARK, READERS, ROW_IDENTITY)
+"""Columns that are made while a window is read."""
 MOST_CHECKED = 4096
 """How many files a worker knows to be whole."""
 
@@ -136,8 +139,8 @@ def drawn_rows(
     if not columns:  # a table without columns has no rows
         raise InternalError("a window without columns")
     asked = pa.schema(list(columns))
-    plain = pa.schema([field for field in asked if field.name not in (SAMPLE_MARK, READERS)])
-    whole = _whole(order, plain, event_time)
+    plain = pa.schema([field for field in asked if field.name not in MADE])
+    whole = _whole(order, plain, event_time, identified=ROW_IDENTITY in asked.names)
     times = whole.column(TIME).to_numpy()
     wanted = whole.drop_columns([TIME])
     if order.rows is not None:
@@ -148,7 +151,10 @@ def drawn_rows(
         some = _in_sample(wanted, order)
         times, wanted = times[some], wanted.filter(pa.array(some))
     kept, made, reports = _drawn(wanted, order, asked, now)
-    times, wanted = times[kept], wanted.filter(pa.array(kept)).select(plain.names)
+    times, wanted = times[kept], wanted.filter(pa.array(kept))
+    if ROW_IDENTITY in asked.names:
+        made[ROW_IDENTITY] = with_ordinals(wanted.column(IDENTITY).to_numpy().view(np.uint64)).view(np.int64)
+    wanted = wanted.select(plain.names)
     placed = row_order(wanted.columns, times)
     wanted = wanted.take(pa.array(placed))
     for name, values in made.items():
@@ -170,9 +176,9 @@ def _drawn(
     return kept, {SAMPLE_MARK: marks} if SAMPLE_MARK in asked.names else {}, [report]
 
 
-def _whole(order: WindowOrder, asked: pa.Schema, event_time: str) -> pa.Table:
-    """The times of a window's rows, the columns that are asked for, and those that a draw needs besides."""
-    if any(not draw.by for draw in order.draws):
+def _whole(order: WindowOrder, asked: pa.Schema, event_time: str, *, identified: bool) -> pa.Table:
+    """The times of a window's rows, the columns that are asked for, and those that a draw or identities need."""
+    if (identified or any(not draw.by for draw in order.draws)) and IDENTITY not in asked.names:
         asked = asked.append(pa.field(IDENTITY, pa.int64()))
     stored = [name for name in asked.names if name != event_time]
     found = []

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from punctual.errors import BindError, PunctualError
-from punctual.own_names import own, shown
+from punctual.own_names import ROW_IDENTITY, own, shown
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.row_query import RowSampling, RowStatement, RowWindow, SparkText
 from punctual.plan.sql_text import quoted
@@ -85,7 +85,8 @@ class _Windows:
         return self._views[key]
 
     def _show(self, relation: Stream | Table, columns: tuple[str, ...], name: str) -> Columns | None:
-        selected = ", ".join(quoted(column) for column in columns)
+        made = f"CAST(NULL AS BIGINT) AS {quoted(ROW_IDENTITY)}"
+        selected = ", ".join(made if column == ROW_IDENTITY else quoted(column) for column in columns)
         try:
             empty = self.session.sql(f"SELECT {selected} FROM ({empty_frame(relation).text})")
             schema = empty.schema

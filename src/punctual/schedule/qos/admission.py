@@ -54,7 +54,8 @@ def hopeless(contract: Contract, cost: ExecutionCost, cores: float, latency_us: 
     True
     """
     least_us = least_cost(contract, cost) / cores
-    what = "period" if contract.deadline_us is None or contract.bound_us < contract.deadline_us else "deadline"
+    deadline_us = contract.stages[0] if contract.stages else contract.deadline_us
+    what = "period" if deadline_us is None or contract.bound_us < deadline_us else "deadline"
     allowed = min(contract.bound_us, contract.allowed_us)
     if least_us <= allowed:
         return None
@@ -66,8 +67,8 @@ def hopeless(contract: Contract, cost: ExecutionCost, cores: float, latency_us: 
     needed = rounded_up(least_us + latency_us)
     word = "PERIOD" if contract.fixed else "FREQUENCY"
     asked = [f"{word} {duration_text(needed)}"] if contract.bound_us < needed else []
-    if contract.deadline_us is not None and contract.deadline_us < needed:
-        asked.append(f"DEADLINE {duration_text(needed)}")
+    if deadline_us is not None and deadline_us < needed:
+        asked.append(f"{'ANSWERS WITHIN' if contract.stages else 'DEADLINE'} {duration_text(needed)}")
     return Hopeless(contract.query, fact, f"{' '.join(asked)} would hold")
 
 

@@ -1,4 +1,5 @@
-"""Work that is known to come: instants that are committed and not applied yet, and those that timetables have next.
+"""Work that is known to come: instants that are committed and not applied yet, those that timetables have next, and
+further answers of instants that have several.
 
 When an instant will be released is known from the last one: event times go on as the clock does, so it comes as long
 after its event time as that did; a paced replay knows it exactly. What should have been released already counts as
@@ -7,7 +8,7 @@ released now.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,11 @@ from punctual.schedule.cohorts import Cohort, Contracts
 from punctual.schedule.contract import Reach, joint_reach
 from punctual.schedule.due import BEGINNING, Due, parts
 from punctual.schedule.events import Pace
-from punctual.schedule.firings import Release
+from punctual.schedule.firings import FiringGroup, Release
 from punctual.schedule.qos.open_groups import giving_way
 from punctual.schedule.qos.prices import Prices
 from punctual.schedule.quality import Firing
+from punctual.schedule.stages.waiting import deadlines_to_come
 
 I64 = NDArray[np.int64]
 MAX_INSTANTS = 200
@@ -55,20 +57,27 @@ class Outlook:
     delays: Mapping[str, Micros]
     unapplied: tuple[Release, ...] = ()
     pace: Pace | None = None
+    opened: tuple[FiringGroup, ...] = ()
 
     def firings(self, prices: Prices, keep: float | None) -> list[Firing]:
         """What will be due until then."""
         found = []
-        for cohort, released in [*self._committed(), *self._to_come()]:
+        released = [*self._committed(), *self._to_come()]
+        for cohort, deadlines in (*self._deadlines(released), *deadlines_to_come(self.opened, self.now)):
             contract = cohort.one
             cost = prices.of(cohort)
             fixed, work = cost.fixed_us, cost.work_us
             curve = giving_way(contract, keep)
             if curve is None and keep is not None and contract.sheds and contract.curve is not None:
                 work *= max(keep, contract.curve.least_share)
-            deadlines = np.maximum(released, self.now) + contract.allowed_us
             found += [Firing(at, fixed, work, curve) for at in deadlines[deadlines <= self.horizon].tolist()]
         return found
+
+    def _deadlines(self, several: Iterable[tuple[Cohort, I64]]) -> Iterator[tuple[Cohort, I64]]:
+        """The deadlines of all answers of instants, by when these are released."""
+        for cohort, released in several:
+            for number in range(cohort.one.answers):
+                yield cohort, np.maximum(released, self.now) + cohort.one.allowed(number)
 
     def _committed(self) -> Iterator[tuple[Cohort, I64]]:
         """Instants of batches that wait to be applied, and when they were released."""

@@ -58,7 +58,6 @@ def open_groups(groups: Iterable[FiringGroup], prices: Prices, keep: float | Non
     """All of them; what was decided before stands. ``keep`` is the share that somebody forced."""
     found = []
     for group in groups:
-        assert group.released is not None, "where time counts every firing has a release"
         contract = group.cohort.one
         cost, curve = prices.of(group.cohort), giving_way(contract, keep)
         share = group.setting if contract.sheds else None
@@ -66,5 +65,5 @@ def open_groups(groups: Iterable[FiringGroup], prices: Prices, keep: float | Non
             share = max(keep, contract.curve.least_share)
         if share is not None or group.setting is not None:
             cost, curve = ExecutionCost(cost.at(1.0 if share is None else share)), None
-        found.append(OpenGroup(group, group.released + contract.allowed_us, cost, curve))
+        found.append(OpenGroup(group, group.deadlines, cost, curve))
     return found

@@ -71,7 +71,7 @@ def _second(lump: _Lump, groups: Sequence[OpenGroup]) -> Firing:
 
 
 def _second_chance_us(group: OpenGroup) -> Micros:
-    return max(group.group.cohort.one.allowed_us, STANDS_BACK_US)
+    return max(group.group.cohort.one.allowed(group.group.number), STANDS_BACK_US)
 
 
 def _with_late(on_time: list[Firing], late: Sequence[Firing], capacity: Capacity) -> list[Firing]:

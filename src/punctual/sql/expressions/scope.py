@@ -88,7 +88,9 @@ class Scope:
         apart = any(wanted.lower() in relation.apart for relation in ((of,) if of else self.relations))
         raise BindError(
             "bind.unknown-column", f'there is no column "{wanted if of else name}"{where}', span=span,
-            detail="all streams of a UNION ALL have to declare it, with one type" if apart else None,
+            detail="all streams of a UNION ALL have to declare it, with one type and one distribution (~), if any"
+            if apart
+            else None,
             hint=suggest(wanted, known, "columns"),
         )
 

@@ -58,7 +58,7 @@ def _column(cursor: Cursor) -> ColumnSyntax:
             derived = take_expression(cursor, "an expression")
             cursor.expect(")")
         elif cursor.accept("~"):
-            role, uncertain = "~", _uncertain(cursor, first)
+            role, uncertain = "~", parse_uncertain(cursor, first)
         else:
             role = cursor.choice(("KEY", "PROBABILITY", "RULE"), "a column's role, \",\" or \")\"")
         if role in roles:
@@ -69,7 +69,8 @@ def _column(cursor: Cursor) -> ColumnSyntax:
     return ColumnSyntax(name, type_text, type_span, tuple(roles.items()), watermark, derived, uncertain)
 
 
-def _uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
+def parse_uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
+    """What follows ``~``; ``first`` is the token where its place begins."""
     kind = cursor.choice(GIVEN + MISSING, "a distribution")
     if kind in GIVEN:
         cursor.expect("(")
@@ -79,13 +80,17 @@ def _uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
         cursor.expect(")")
         given = cast(Literal["NORMAL", "UNIFORM", "DISCRETE"], kind)
         return GivenDistribution(given, (one, other), cursor.since(first))
-    neighbours = whole_number(cursor, "a number of neighbours") if kind == "NEAREST" else None
+    neighbours = _neighbours(cursor) if kind == "NEAREST" else None
     cursor.expect("BY")
     columns = _names(cursor)
     within = parse_duration(cursor) if kind == "INTERPOLATED" and cursor.accept("WITHIN") else None
     condition = take_expression(cursor, "a condition", ENDS_CONDITION) if cursor.accept("IF") else None
     missing = cast(Literal["EMPIRICAL", "INTERPOLATED", "NEAREST"], kind)
     return MissingValue(missing, columns, cursor.since(first), neighbours, within, condition)
+
+
+def _neighbours(cursor: Cursor) -> int:
+    return whole_number(cursor, "a number of neighbours", code="bind.bad-neighbours")
 
 
 def _names(cursor: Cursor) -> tuple[Name, ...]:

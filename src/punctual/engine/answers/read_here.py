@@ -1,0 +1,58 @@
+"""Windows whose rows are wanted as they are: the driver reads them itself, whatever Spark is busy with.
+
+Files are mapped, so nothing is copied that is not asked for. Larger windows are left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from punctual.clock import Micros
+from punctual.engine.held.retained_rows import RetainedFiles
+from punctual.kernel.panes.panes import Answered
+from punctual.kinds.job_group import JobGroup
+from punctual.plan.row_query import RowStatement
+from punctual.plan.shared import RowReader
+from punctual.runtime.operators.window_rows import window_rows
+
+MOST_BYTES = 64 << 20
+"""Of a window that the driver reads."""
+
+
+def is_read_here(reader: RowReader, instants: NDArray[np.int64], rows: RetainedFiles) -> bool:
+    """Whether the rows of a query are wanted as they are, and are not too many."""
+    statement = reader.statement
+    if not isinstance(statement, RowStatement) or statement.plain is None:
+        return False
+    ats: list[Micros] = instants.tolist()
+    return all(rows.window(window, at).bytes <= MOST_BYTES for window in statement.windows for at in ats)
+
+
+def read_here(job: JobGroup, reader: RowReader, rows: RetainedFiles) -> Answered:
+    """The rows of its window at each of its instants."""
+    statement = reader.statement
+    assert isinstance(statement, RowStatement)
+    assert statement.plain is not None
+    (window,), (types,) = statement.windows, job.asked.asked[0].types.windows
+    names = list(statement.plain)
+    found = [
+        window_rows(rows.window(window, at), types.columns, types.event_time).select(names)
+        for at in job.due.instants.tolist()
+    ]
+    return of_tables(found)
+
+
+def of_tables(tables: Sequence[pa.Table]) -> Answered:
+    """Rows of one query, a table for each instant, as what a kind finishes."""
+    instant = np.repeat(np.arange(len(tables), dtype=np.int64), [table.num_rows for table in tables])
+    width = tables[0].num_columns
+    columns = [pa.concat_arrays([_whole(table.column(n)) for table in tables]) for n in range(width)]
+    return Answered(instant, [], columns, [None] * width)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])

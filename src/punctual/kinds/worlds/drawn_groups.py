@@ -1,0 +1,99 @@
+"""Groups that differ between worlds: GROUP BY of what is drawn.
+
+A row may be in another group in every round, so groups are found while rounds are drawn: every row of every round is a
+cell of its own. Which groups there are follows from all rounds together, and they are in the order of their keys: so it
+does not show in which blocks rounds were drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.draw import fold
+from punctual.kernel.draw.bundle_values import Bundle, Kind
+from punctual.kernel.panes.keys import encode, order
+from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.simulate import (
+    ROWS,
+    GroupWorlds,
+    blocks,
+    both,
+    counted_rows,
+    finished_bundle,
+    folded_values,
+    function_of,
+    where_in_worlds,
+)
+from punctual.kinds.worlds.world_rows import WorldRows
+from punctual.plan.worlds import Folded, Worlds
+
+
+class DrawnGroups:
+    """The groups of a window, some keys of which are drawn."""
+
+    varies = True
+
+    def __init__(self, body: Worlds, rows: WorldRows) -> None:
+        self._body, self._window = body, rows
+        self._rows = counted_rows(body, rows)
+        self._certain = [rows.given[number].take(pa.array(self._rows)) for number in body.keys]
+        self.keys: list[pa.Array] = []
+
+    def until(self, rounds: int) -> GroupWorlds:
+        """What the groups are in so many rounds, the first ones."""
+        parts = [self._cells(block) for block in blocks(0, rounds, self._rows.size)]
+        keys = [pa.concat_arrays([part[n] for part, _codes in parts]) for n in range(len(parts[0][0]))]
+        codes, distinct = encode(keys, len(keys[0]))
+        rank = order(distinct) if len(distinct[0]) else np.zeros(0, np.int64)
+        self.keys = [key.take(pa.array(np.argsort(rank))) for key in distinct]
+        places, found = np.split(rank[codes], np.cumsum([len(part[0]) for part, _codes in parts])[:-1]), []
+        for block, (_keys, own), place in zip(blocks(0, rounds, self._rows.size), parts, places):
+            found.append(self._block(block, place[own], int(rank.size)))
+        return GroupWorlds.joined(found)
+
+    def _cells(self, rounds: range) -> tuple[list[pa.Array], I64]:
+        """The keys that occur in some rounds, and which of them each row has in each round."""
+        shape = (self._rows.size, len(rounds))
+        leaf = self._window.leaves(self._rows, rounds)
+        every = pa.array(np.repeat(np.arange(self._rows.size), len(rounds)))
+        columns = [key.take(every) for key in self._certain]
+        columns += [self._flat(evaluate(key, leaf), shape) for key in self._body.drawn_keys]
+        codes, distinct = encode(columns, shape[0] * shape[1])
+        return distinct, codes
+
+    def _flat(self, key: Bundle, shape: tuple[int, int]) -> pa.Array:
+        values = np.broadcast_to(key.values, shape).ravel()
+        mask = None if key.known is None else ~np.broadcast_to(key.known, shape).ravel()
+        if key.kind == "text":
+            return self._window.codes.texts.take(pa.array(values, pa.int64(), mask=mask))
+        return pa.array(values, mask=mask)
+
+    def _block(self, rounds: range, group: I64, groups: int) -> GroupWorlds:
+        size = len(rounds)
+        leaf = self._window.leaves(self._rows, rounds)
+        where = where_in_worlds(self._body, leaf)
+        exists = self._window.existing(self._rows, rounds)
+        cell = group * size + np.tile(np.arange(size), self._rows.size)
+        found = []
+        for folded in (*self._body.aggregates, ROWS):
+            present = where if folded.stored else both(where, exists)
+            values, present, kind = folded_values(folded, self._rows.size, present, leaf)
+            found.append(_folded(folded, kind, cell, (groups, size), values, present))
+        return GroupWorlds(tuple(found[:-1]), found[-1].values, size)
+
+
+def _folded(
+    folded: Folded, kind: Kind, cell: I64, shape: tuple[int, int], values: F64, present: Bools | None
+) -> Bundle:
+    """An aggregate of cells, as groups by rounds."""
+    wide = (values.shape[0], shape[1])
+    flat = np.ascontiguousarray(np.broadcast_to(values, wide)).reshape(-1, 1)
+    mask = None
+    if present is not None:
+        mask = np.ascontiguousarray(np.broadcast_to(present, wide)).reshape(-1, 1)
+    one = finished_bundle(folded, fold([function_of(folded, kind)], cell, shape[0] * shape[1], flat, mask), kind)
+    known = None if one.known is None else one.known.reshape(shape)
+    return Bundle(one.values.reshape(shape), known, one.kind)
+

@@ -1,0 +1,67 @@
+"""Queries over possible worlds: uncertain attributes, and rows that may not exist, by Monte Carlo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from punctual.errors import InternalError, PunctualError
+from punctual.kernel.panes.panes import Answered
+from punctual.kinds.job import Job
+from punctual.kinds.kind import Kind
+from punctual.kinds.result import Result
+from punctual.kinds.worlds.answers import world_result
+from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
+from punctual.kinds.worlds.describe import described, way
+from punctual.kinds.worlds.types import WorldTypes
+from punctual.plan.query import Query
+from punctual.plan.shared import Reader, RowNeeds, Unit
+from punctual.plan.worlds import Worlds
+from punctual.runtime.backend import QueryTypes, RowTypeRequest
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.body_binder import BoundBody
+from punctual.sql.problems import Problems
+from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsClause
+from punctual.sql.syntax.select import SelectSyntax
+
+
+class WorldsKind(Kind[Worlds]):
+    """Answered from retained rows, in many worlds."""
+
+    body = Worlds
+    clauses = frozenset((RoundsClause, ConfidenceClause, AnswersClause))
+    without_rows = "over uncertain attributes"
+
+    def joins_windows(self, *, sampled: bool) -> bool:
+        return True
+
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        return select.top is None and is_over_worlds(select, bound)
+
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        return bind_worlds(select, bound, problems)
+
+    def needs(self, query: Query) -> RowNeeds:
+        return RowNeeds(self.body_of(query).statement)
+
+    def never_sampled(self, query: Query) -> str | None:
+        return "rounds give way, and no rows"
+
+    def type_request(self, query: Query) -> RowTypeRequest:
+        return RowTypeRequest(replace(query, quality=None), self.body_of(query).statement)
+
+    def refusals(self, query: Query, types: QueryTypes) -> list[PunctualError]:
+        return WorldTypes(self.body_of(query), types.outputs).errors(query.span)
+
+    def finish(self, job: Job, answered: Answered, reply: list[pa.Array]) -> Result:
+        return world_result(job, self.body_of(job.query), answered)
+
+    def way(self, query: Query) -> str:
+        return way(self.body_of(query))
+
+    def describe_rows(self, query: Query) -> list[str]:
+        return described(self.body_of(query), [output.name for output in query.outputs])
+
+    def describe(self, reader: Reader, unit: Unit) -> list[str]:
+        raise InternalError("queries over worlds read no unit")

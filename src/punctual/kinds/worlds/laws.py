@@ -1,0 +1,179 @@
+"""Uncertain attributes over the rows of a window: which rows are drawn, from which law, and what the others are.
+
+NORMAL, UNIFORM and DISCRETE stand in the row itself. What is missing is found among the observed rows of the query's
+own window (``kernel/draw``): so no other query, and nothing that happens to be retained, changes an answer. Where
+nothing is found for a row, any observed value of the window serves, and the row is *marked*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from punctual.kernel.arrays.row_hashes import U64
+from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.draw import (
+    Choice,
+    Normal,
+    Number,
+    Source,
+    Uniform,
+    Weighted,
+    anywhere,
+    draw_numbers,
+    draw_places,
+    empirical,
+    interpolated,
+    moments,
+    nearest,
+    source,
+)
+from punctual.kernel.draw.bundle_values import Bundle
+from punctual.kernel.panes.keys import encode
+from punctual.kinds.worlds.columns import Plain, plain_column
+from punctual.kinds.worlds.texts import TextCodes
+from punctual.plan.uncertain import FoundBy
+from punctual.plan.worlds import Attribute
+
+FOREVER = 2**62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Law:
+    """Rows in ascending order, and what each of them is drawn from; a choice is among places of the ``pool``."""
+
+    rows: I64
+    law: Number | Choice
+    pool: Plain | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnColumn:
+    """An attribute of all rows: as it is where it is certain, drawn where it is not."""
+
+    drawn_from: Source
+    identity: U64
+    certain: Plain
+    laws: tuple[_Law, ...]
+    marked: int = 0
+    """How many rows had to take any value of the window."""
+
+    @property
+    def uncertain(self) -> Bools:
+        """Which rows are drawn."""
+        found = np.zeros(self.identity.size, np.bool_)
+        for law in self.laws:
+            found[law.rows] = True
+        return found
+
+    def moments(self) -> tuple[F64, F64]:
+        """Mean and variance of each row, NaN where it is NULL."""
+        mean, variance = self.certain.values.astype(np.float64), np.zeros(self.identity.size)
+        if self.certain.known is not None:
+            mean = np.where(self.certain.known, mean, np.nan)
+        for law in self.laws:
+            pool = None if law.pool is None else law.pool.values.astype(np.float64)
+            mean[law.rows], variance[law.rows] = moments(law.law, pool)
+        return mean, variance
+
+    def bundle(self, rows: I64, rounds: range) -> Bundle:
+        """Its values for some rows, in ascending order, in every one of these rounds."""
+        certain = self.certain
+        parts = [(law, np.flatnonzero(np.isin(law.rows, rows, assume_unique=True))) for law in self.laws]
+        if not any(chosen.size for _law, chosen in parts):
+            return certain.bundle(rows)
+        values = np.repeat(certain.values[rows][:, None], len(rounds), axis=1)
+        known = None if certain.known is None else np.repeat(certain.known[rows][:, None], len(rounds), axis=1)
+        for law, chosen in parts:
+            if not chosen.size:
+                continue
+            where = np.searchsorted(rows, law.rows[chosen])
+            whole = chosen.size == law.rows.size
+            taken = law.law if whole else law.law.take(chosen)
+            identity = self.identity[law.rows[chosen]]
+            if isinstance(taken, Normal | Uniform):
+                values[where] = draw_numbers(self.drawn_from, identity, taken, rounds)
+                if known is not None:
+                    known[where] = True
+                continue
+            assert law.pool is not None, "a choice without values"
+            places = draw_places(self.drawn_from, identity, taken, rounds)
+            values[where] = law.pool.values[places]
+            missing = places < 0
+            if law.pool.known is not None or missing.any():
+                known = np.ones(values.shape, np.bool_) if known is None else known
+                known[where] = ~missing if law.pool.known is None else law.pool.known[places] & ~missing
+            elif known is not None:
+                known[where] = True
+        return Bundle(values, known, certain.kind)
+
+
+def drawn_column(
+    attribute: Attribute, columns: Sequence[pa.Array], inside: Bools, codes: TextCodes, seed: int
+) -> DrawnColumn:
+    """An attribute of the rows of a window; ``inside`` are those that are not from before it."""
+    drawn_from = source(seed, attribute.stream.lower(), attribute.name.lower())
+    identity = columns[attribute.identity].to_numpy(zero_copy_only=False).view(np.uint64)
+    if isinstance(attribute.law, FoundBy):
+        return _found(attribute, attribute.law, columns, inside, codes, drawn_from, identity)
+    every = np.arange(identity.size)
+    one, other = (columns[number] for number in attribute.columns)
+    if attribute.law.kind == "DISCRETE":
+        lists, weights = one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one, other
+        pool = plain_column(lists.flatten(), codes)
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        law = Weighted.of_lists(offsets, weights.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False))
+        certain = Plain(np.zeros(identity.size, pool.values.dtype), None, pool.kind)
+        return DrawnColumn(drawn_from, identity, certain, (_Law(every, law, pool),))
+    first, second = (_doubles(part) for part in (one, other))
+    number: Number = Normal(first, second) if attribute.law.kind == "NORMAL" else Uniform(first, second)
+    return DrawnColumn(drawn_from, identity, Plain(np.zeros(identity.size), None, "number"), (_Law(every, number),))
+
+
+def _found(
+    attribute: Attribute,
+    law: FoundBy,
+    columns: Sequence[pa.Array],
+    inside: Bools,
+    codes: TextCodes,
+    drawn_from: Source,
+    identity: U64,
+) -> DrawnColumn:
+    """An attribute whose missing values are found among the observed ones."""
+    certain = plain_column(columns[attribute.columns[0]], codes)
+    if certain.known is None or not (missing := ~certain.known & inside).any():
+        return DrawnColumn(drawn_from, identity, certain, ())
+    asked, observed = np.flatnonzero(missing), certain.known & inside
+    by = [columns[number] for number in attribute.columns[1:]]
+    values = np.unique(certain.values, return_inverse=True)[1].ravel()
+    order = np.argsort(np.argsort(identity, kind="stable"), kind="stable")
+    times = columns[attribute.time].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    found: Bools
+    choice: Choice
+    if law.kind == "EMPIRICAL":
+        choice, found = empirical(encode(by, identity.size)[0], observed, values, asked)
+        return DrawnColumn(drawn_from, identity, certain, (_Law(asked, choice, certain),), int((~found).sum()))
+    if law.kind == "INTERPOLATED":
+        within = FOREVER if law.within_us is None else law.within_us
+        key = encode(by, identity.size)[0]
+        choice, found = interpolated(key, times, certain.known, order, asked, within)
+    else:
+        points = np.column_stack([_doubles(column) for column in by])
+        choice, found = nearest(points, times, observed, order, asked, law.neighbours or 1)
+    laws = [_Law(asked[found], choice.take(np.flatnonzero(found)), certain)] if found.any() else []
+    lost = asked[~found]
+    if lost.size:
+        laws.append(_Law(lost, anywhere(observed, values, lost.size), certain))
+    return DrawnColumn(drawn_from, identity, certain, tuple(laws), int(lost.size))
+
+
+def _doubles(column: pa.Array) -> F64:
+    found: F64 = pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")).to_numpy(zero_copy_only=False)
+    return found
+
+

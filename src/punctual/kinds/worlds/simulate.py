@@ -1,0 +1,235 @@
+"""Groups of a window in many worlds: rows are drawn, conditions judged, groups folded, in blocks of rounds.
+
+Rows that are the same in all worlds are folded once; only the others are drawn. A block has so many rounds that its
+bundles stay in a cache, and all that is kept of it is a value for each group, round and aggregate. The rounds of an
+answer are always 0 .. R - 1, in whatever blocks they were computed: so it follows from rows, seed and R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.draw import Fold, Function, finished, fold, merged
+from punctual.kernel.draw.bundle_values import Bundle, Kind
+from punctual.kernel.panes.keys import encode, order
+from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.world_rows import Leaves, WorldRows, expressions_of
+from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves
+from punctual.plan.worlds import Folded, Worlds
+
+BLOCK_NUMBERS = 1 << 18
+"""About how many numbers a bundle has: two megabytes."""
+MOST_ROUNDS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupWorlds:
+    """What groups are in some rounds: groups by rounds, or by one where all rounds are alike.
+
+    ``count`` is how many rows each has.
+    """
+
+    aggregates: tuple[Bundle, ...]
+    count: I64
+    rounds: int
+
+    @staticmethod
+    def joined(blocks: Sequence[GroupWorlds]) -> GroupWorlds:
+        """Rounds one after the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        rounds = [block.rounds for block in blocks]
+        aggregates = tuple(_joined(parts, rounds) for parts in zip(*(block.aggregates for block in blocks)))
+        counts = [np.broadcast_to(block.count, (block.count.shape[0], block.rounds)) for block in blocks]
+        return GroupWorlds(aggregates, np.concatenate(counts, axis=1), sum(rounds))
+
+
+def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
+    if all(part.values.shape[1] == 1 for part in parts):  # the same in all of them
+        return parts[0]
+    shapes = [(part.values.shape[0], width) for part, width in zip(parts, rounds)]
+    values = np.concatenate([np.broadcast_to(part.values, shape) for part, shape in zip(parts, shapes)], axis=1)
+    if all(part.known is None for part in parts):
+        return Bundle(values, None, parts[0].kind)
+    known = [
+        np.ones(shape, np.bool_) if part.known is None else np.broadcast_to(part.known, shape)
+        for part, shape in zip(parts, shapes)
+    ]
+    return Bundle(values, np.concatenate(known, axis=1), parts[0].kind)
+
+
+def blocks(first: int, end: int, rows: int) -> Iterator[range]:
+    """Rounds from ``first`` up to ``end`` in pieces, so that bundles of so many rows stay small."""
+    step = max(1, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
+    return (range(start, min(start + step, end)) for start in range(first, end, step))
+
+
+class GroupsInWorlds:
+    """The groups of a window, ready for rounds."""
+
+    def __init__(self, body: Worlds, rows: WorldRows) -> None:
+        self._body, self.rows_of_window = body, rows
+        chosen = counted_rows(body, rows)
+        keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
+        codes, distinct = encode(keys, chosen.size)
+        if keys:
+            rank = order(distinct) if chosen.size else np.zeros(0, np.int64)
+            self.keys = [key.take(pa.array(np.argsort(rank))) for key in distinct]
+            self.groups, group = int(rank.size), rank[codes]
+        else:
+            self.keys, self.groups, group = [], 1 if chosen.size or not body.grouped else 0, codes
+        read = frozenset(
+            leaf.number for one in expressions_of(body) for leaf in leaves(one) if isinstance(leaf, DrawnAttribute)
+        )
+        self.everything = RowsOfGroups(chosen, group)
+        varies = rows.uncertain(read)[chosen]
+        self._same = RowsOfGroups(chosen[~varies], group[~varies])
+        self._varying = RowsOfGroups(chosen[varies], group[varies])
+        self._same_folds = self._folds_of_same()
+        self._so_far: GroupWorlds | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether worlds differ at all."""
+        return self._varying.rows.size > 0
+
+    def until(self, rounds: int) -> GroupWorlds:
+        """What the groups are in so many rounds, the first ones; those that were asked for before are known."""
+        if not self.varies:
+            return replace(self._block(range(1)), rounds=rounds)
+        known = [] if self._so_far is None else [self._so_far]
+        first = sum(block.rounds for block in known)
+        known += [self._block(block) for block in blocks(first, rounds, self._varying.rows.size)]
+        self._so_far = GroupWorlds.joined(known)
+        return self._so_far
+
+    def counted(self, folded: Folded, leaf: Leaves) -> Bools:
+        """Which of all rows an aggregate counts, where that is certain: its FILTER holds, and they have a value."""
+        found = np.ones((self.everything.rows.size, 1), np.bool_)
+        if folded.where is not None:
+            found &= holds(evaluate(folded.where, leaf))
+        if folded.argument is not None and not is_drawn(folded.argument):
+            known = evaluate(folded.argument, leaf).known
+            found &= True if known is None else known
+        return found.ravel()
+
+    def _folds_of_same(self) -> list[tuple[Fold, Kind]]:
+        leaf = self.rows_of_window.leaves(self._same.rows, range(1))
+        where = where_in_worlds(self._body, leaf)
+        return [self._folded(one, self._same, where, leaf) for one in (*self._body.aggregates, ROWS)]
+
+    def _block(self, rounds: range) -> GroupWorlds:
+        part = self._varying
+        if not part.rows.size:
+            every = [finished_bundle(one, *same) for one, same in zip((*self._body.aggregates, ROWS), self._same_folds)]
+        else:
+            leaf = self.rows_of_window.leaves(part.rows, rounds)
+            where, exists = where_in_worlds(self._body, leaf), self.rows_of_window.existing(part.rows, rounds)
+            every = []
+            for one, (same, kind) in zip((*self._body.aggregates, ROWS), self._same_folds):
+                present = where if one.stored else both(where, exists)
+                found, _kind = self._folded(one, part, present, leaf)
+                every.append(finished_bundle(one, merged(found, same), kind))
+        return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+
+    def _folded(self, folded: Folded, part: RowsOfGroups, present: Bools | None, leaf: Leaves) -> tuple[Fold, Kind]:
+        """What is known of an aggregate over some rows, and what its argument is."""
+        values, present, kind = folded_values(folded, part.rows.size, present, leaf)
+        width = max(values.shape[1], 1 if present is None else present.shape[1])
+        shape = (part.rows.size, width)
+        mask = None if present is None else np.ascontiguousarray(np.broadcast_to(present, shape))
+        whole = np.ascontiguousarray(np.broadcast_to(values, shape))
+        return fold([function_of(folded, kind)], part.group, self.groups, whole, mask), kind
+
+
+ROWS = Folded("count")
+"""How many rows a group has in a world."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsOfGroups:
+    """Some rows, in ascending order, and the group of each."""
+
+    rows: I64
+    group: I64
+
+
+def function_of(folded: Folded, kind: Kind) -> Function:
+    if folded.function != "value":
+        return folded.function
+    return "avg" if kind in ("number", "whole") else "max"
+
+
+def folded_values(
+    folded: Folded, rows: int, present: Bools | None, leaf: Leaves
+) -> tuple[F64, Bools | None, Kind]:
+    """What an aggregate is over: the values of so many rows in each round, which of them count, and what they are."""
+    if folded.where is not None:
+        present = both(present, holds(evaluate(folded.where, leaf)))
+    if folded.argument is None:
+        return np.zeros((rows, 1)), present, "whole"
+    argument = evaluate(folded.argument, leaf)
+    values: F64 = np.broadcast_to(argument.values, (rows, argument.values.shape[1])).astype(np.float64)
+    return values, both(present, argument.known), argument.kind
+
+
+def finished_bundle(folded: Folded, found: Fold, kind: Kind) -> Bundle:
+    """An aggregate of each group in each round."""
+    function = function_of(folded, kind)
+    values, there = finished(function, found)
+    known = None if there.all() else there
+    if function == "count" or (kind == "whole" and function != "avg"):
+        return Bundle(values.astype(np.int64), known, "whole")
+    if kind == "text":
+        return Bundle(values.astype(np.int64), known, "text")
+    return Bundle(values != 0.0, known, "truth") if kind == "truth" else Bundle(values, known, "number")
+
+
+def counted_rows(body: Worlds, rows: WorldRows) -> I64:
+    """The rows of the window for which all conditions hold that are certain."""
+    counted = rows.inside
+    leaf = rows.leaves(np.arange(rows.size), range(1))
+    for condition in conjuncts(body.where):
+        if not is_drawn(condition):
+            counted = counted & np.broadcast_to(holds(evaluate(condition, leaf)), (rows.size, 1)).ravel()
+    return np.flatnonzero(counted)
+
+
+def where_in_worlds(body: Worlds, leaf: Leaves) -> Bools | None:
+    """For which rows the other conditions hold in each round; None where there are none."""
+    found: Bools | None = None
+    for condition in conjuncts(body.where):
+        if is_drawn(condition):
+            found = both(found, holds(evaluate(condition, leaf)))
+    return found
+
+
+def conjuncts(where: WorldExpression | None) -> list[WorldExpression]:
+    """The conditions that AND holds together."""
+    if where is None:
+        return []
+    if isinstance(where, Operation) and where.name == "and":
+        return [part for argument in where.arguments for part in conjuncts(argument)]
+    return [where]
+
+
+def is_drawn(expression: WorldExpression) -> bool:
+    """Whether an expression of rows differs between worlds."""
+    return any(isinstance(leaf, DrawnAttribute) for leaf in leaves(expression))
+
+
+def both(one: Bools | None, other: Bools | None) -> Bools | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def holds(truth: Bundle) -> Bools:
+    """Where a condition is true: NULL is not."""
+    found: Bools = truth.values if truth.known is None else truth.values & truth.known
+    return found

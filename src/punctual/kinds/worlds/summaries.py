@@ -1,0 +1,257 @@
+"""What all worlds together say of the groups of a window: EXPECTED, PROBABILITY, INTERVAL, HISTOGRAM, and how far off.
+
+A result row is there in a world if its group has rows there and HAVING holds. All that is said of it is over the worlds
+in which it is there; ``probability`` says in which part of them that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.errors import InternalError
+from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.draw import Probability, expected, histogram, interval, likeliest, of_counts, probability
+from punctual.kernel.draw.bundle_values import Bundle
+from punctual.kinds.worlds.columns import plain_column
+from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.simulate import GroupWorlds
+from punctual.kinds.worlds.texts import TextCodes
+from punctual.plan.world_expression import (
+    CertainColumn,
+    Constant,
+    Leaf,
+    WorldAggregate,
+    WorldExpression,
+    WorldSummary,
+)
+from punctual.plan.worlds import Summed, Worlds
+
+ENDS = pa.struct([("low", pa.float64()), ("high", pa.float64())])
+BINS = pa.list_(pa.struct([("low", pa.float64()), ("high", pa.float64()), ("probability", pa.float64())]))
+LIKELIEST = pa.list_(pa.struct([("value", pa.string()), ("probability", pa.float64())]))
+ITSELF = -1
+"""The number of the summary that is the probability of the result row itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """A column of result rows: its values, and the ends of the interval around each, where there is one.
+
+    ``level`` is how much of the law an INTERVAL has in it, where that is less than was asked for.
+    """
+
+    values: pa.Array
+    low: F64 | None = None
+    high: F64 | None = None
+    level: F64 | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.low is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summarised:
+    """The result rows of a window: those that are there in some world, in the order of their keys."""
+
+    outputs: tuple[Said, ...]
+    probability: Said
+    order: tuple[pa.Array, ...]
+    chosen: Bools
+
+    @property
+    def size(self) -> int:
+        return len(self.probability.values)
+
+
+class WithoutWorlds(Protocol):
+    """What is known without any world (``closed.py``)."""
+
+    def probability(self) -> Said: ...
+
+    def said(self, summed: Summed) -> Said | None: ...
+
+
+class Summaries:
+    """Says it of the groups of one window, in some rounds."""
+
+    def __init__(
+        self,
+        body: Worlds,
+        keys: Sequence[pa.Array],
+        worlds: GroupWorlds,
+        codes: TextCodes,
+        without_worlds: WithoutWorlds | None = None,
+    ) -> None:
+        self._body, self._keys, self._worlds, self._codes = body, keys, worlds, codes
+        self._without_worlds = without_worlds
+        self._shape = (worlds.count.shape[0], worlds.rounds)
+        there = worlds.count > 0 if body.grouped else np.ones(worlds.count.shape, np.bool_)
+        if body.having is not None:
+            held = evaluate(body.having, self._in_worlds)
+            there = there & (held.values if held.known is None else held.values & held.known)
+        self._always = there.shape[1] == 1
+        """Whether what is there is there in every world."""
+        self._there: Bools = np.ascontiguousarray(np.broadcast_to(there, self._shape))
+        self._said: dict[int, Said] = {}
+
+    def all(self) -> Summarised:
+        """Everything that answers say."""
+        body = self._body
+        outputs = tuple(self._column(one) for one in body.outputs)
+        rank = tuple(self._column(one).values for one in body.order)
+        likely = self._summary(ITSELF)
+        chosen: Bools = likely.values.to_numpy(zero_copy_only=False) > 0.0
+        if body.likely is not None:
+            operator, limit = body.likely
+            chosen &= COMPARED[operator](likely.values.to_numpy(zero_copy_only=False), limit)
+        if body.chosen is not None:
+            held = evaluate(body.chosen, self._in_answers)
+            holds = held.values if held.known is None else held.values & held.known
+            chosen &= np.broadcast_to(holds, (self._shape[0], 1)).ravel()
+        return Summarised(outputs, likely, rank, chosen)
+
+    def half_widths(self, confidence: float) -> tuple[F64, F64]:
+        """Of all expectations and probabilities, the half-widths at a confidence and the values, row after row."""
+        widths, values = [np.zeros(0)], [np.zeros(0)]
+        scale = _quantile(confidence) / _quantile(0.95)
+        for number, summed in enumerate(self._body.summaries):
+            said = self._summary(number)
+            if summed.summary in ("EXPECTED", "PROBABILITY") and said.low is not None and said.high is not None:
+                widths.append((said.high - said.low) / 2 * scale)
+                values.append(said.values.fill_null(np.nan).to_numpy(zero_copy_only=False))
+        return np.concatenate(widths), np.concatenate(values)
+
+    # -- leaves ------------------------------------------------------------------------------------
+
+    def _in_worlds(self, leaf: Leaf) -> Bundle:
+        match leaf:
+            case Constant():
+                return self._codes.constant(leaf)
+            case CertainColumn():
+                return plain_column(self._keys[leaf.number], self._codes).bundle()
+            case WorldAggregate():
+                return self._worlds.aggregates[leaf.number]
+        raise InternalError(f"{leaf} stands in an expression of groups")
+
+    def _in_answers(self, leaf: Leaf) -> Bundle:
+        if isinstance(leaf, WorldSummary):
+            return plain_column(self._summary(leaf.number).values, self._codes).bundle()
+        return self._in_worlds(leaf)
+
+    def _column(self, expression: WorldExpression) -> Said:
+        """A column of answers."""
+        if isinstance(expression, CertainColumn):
+            return Said(self._keys[expression.number])
+        if isinstance(expression, WorldSummary):
+            return self._summary(expression.number)
+        found = evaluate(expression, self._in_answers)
+        values = np.broadcast_to(found.values, (self._shape[0], 1)).ravel()
+        known = None if found.known is None else np.broadcast_to(found.known, (self._shape[0], 1)).ravel()
+        nothing = np.full(self._shape[0], np.nan)
+        return Said(self._arrow(values, known, found.kind), nothing, nothing)
+
+    # -- summaries ---------------------------------------------------------------------------------
+
+    def _summary(self, number: int) -> Said:
+        if number not in self._said:
+            self._said[number] = self._itself() if number == ITSELF else self._made(self._body.summaries[number])
+        return self._said[number]
+
+    def _itself(self) -> Said:
+        """The probability of the result row."""
+        if self._without_worlds is not None:
+            return self._without_worlds.probability()
+        if self._always:
+            return Said(pa.array(self._there[:, 0].astype(np.float64)))
+        return _of_probability(of_counts(self._there.sum(axis=1), np.full(self._shape[0], self._worlds.rounds)))
+
+    def _made(self, summed: Summed) -> Said:
+        closed = None if self._without_worlds is None else self._without_worlds.said(summed)
+        if closed is not None:
+            return closed
+        of = evaluate(summed.of, self._in_worlds)
+        if self._always and of.values.shape[1] == 1 and (of.known is None or of.known.shape[1] == 1):
+            same = self._of_one_world(summed, of)
+            if same is not None:
+                return same
+        if summed.summary == "SAME":
+            known = None if of.known is None else of.known[:, 0]
+            return Said(self._arrow(of.values[:, 0], known, of.kind))
+        there = self._there if of.known is None else self._there & of.known
+        values = np.broadcast_to(of.values, self._shape)
+        match summed.summary:
+            case "PROBABILITY":
+                return _of_probability(probability(np.ascontiguousarray(values & there), self._there))
+            case "EXPECTED":
+                found = expected(np.ascontiguousarray(values, np.float64), np.ascontiguousarray(there))
+                low, high = found.mean - found.half_width, found.mean + found.half_width
+                return Said(pa.array(found.mean, mask=found.worlds == 0), low, high)
+            case "INTERVAL":
+                ends = interval(np.asarray(values, np.float64), summed.parameter, there)
+                missing = ends.level <= 0.0
+                struct = pa.StructArray.from_arrays(
+                    [pa.array(ends.low), pa.array(ends.high)], fields=list(ENDS), mask=pa.array(missing)
+                )
+                short = (ends.level < summed.parameter - 1e-12) & ~missing
+                return Said(struct, level=np.where(short, ends.level, np.nan) if short.any() else None)
+            case "HISTOGRAM":
+                return Said(self._histograms(of, values, there, int(summed.parameter)))
+        raise InternalError(f"{summed.summary} says nothing")
+
+    def _of_one_world(self, summed: Summed, of: Bundle) -> Said | None:
+        """What is the same in all worlds is known exactly."""
+        values = np.broadcast_to(of.values, (self._shape[0], 1)).ravel()
+        there = self._there[:, 0]
+        if of.known is not None:
+            there = there & np.broadcast_to(of.known, (self._shape[0], 1)).ravel()
+        if summed.summary == "EXPECTED":
+            return Said(pa.array(values.astype(np.float64), mask=~there))
+        if summed.summary == "PROBABILITY":
+            return Said(pa.array((values & there).astype(np.float64), mask=~self._there[:, 0]))
+        return None
+
+    def _histograms(self, of: Bundle, values: F64 | I64, there: Bools, n: int) -> pa.Array:
+        rows: list[list[dict[str, object]]] = []
+        if of.kind == "text":
+            for row, some in zip(values, there):
+                places, shares = likeliest(np.asarray(row, np.int64), n, some)
+                texts = self._codes.texts.take(pa.array(places)).to_pylist()
+                rows.append([{"value": v, "probability": p} for v, p in zip(texts, shares.tolist())])
+            return pa.array(rows, LIKELIEST)
+        for row, some in zip(np.asarray(values, np.float64), there):
+            found = histogram(row, n, some)
+            edges = found.edges.tolist()
+            bins = zip(edges, edges[1:], found.probability.tolist())
+            rows.append([{"low": low, "high": high, "probability": p} for low, high, p in bins])
+        return pa.array(rows, BINS)
+
+    def _arrow(self, values: F64 | I64 | Bools, known: Bools | None, kind: str) -> pa.Array:
+        mask = None if known is None else ~known
+        if kind == "text":
+            return self._codes.texts.take(pa.array(values, pa.int64(), mask=mask))
+        return pa.array(np.ascontiguousarray(values), mask=mask)
+
+
+COMPARED: dict[str, Callable[[F64, float], Bools]] = {
+    "<": lambda values, limit: values < limit,
+    "<=": lambda values, limit: values <= limit,
+    "=": lambda values, limit: values == limit,
+    ">=": lambda values, limit: values >= limit,
+    ">": lambda values, limit: values > limit,
+}
+
+
+def _of_probability(found: Probability) -> Said:
+    return Said(pa.array(found.share, mask=found.worlds == 0), found.low, found.high)
+
+
+
+def _quantile(confidence: float) -> float:
+    return NormalDist().inv_cdf(0.5 + confidence / 2)

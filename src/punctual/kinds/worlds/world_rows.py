@@ -1,0 +1,159 @@
+"""The rows of one window, ready to be drawn: their columns as arrays, the laws of attributes, and which rows exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.errors import InternalError
+from punctual.kernel.arrays.row_hashes import row_hashes
+from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.draw import Source, Stretches, existing, source, stretches
+from punctual.kernel.draw.bundle_values import Bundle
+from punctual.kernel.panes.keys import encode
+from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
+from punctual.kinds.worlds.laws import drawn_column
+from punctual.kinds.worlds.texts import TextCodes
+from punctual.plan.world_expression import CertainColumn, Constant, DrawnAttribute, Leaf, WorldExpression
+from punctual.plan.worlds import Existence, Worlds
+
+Leaves = Callable[[Leaf], Bundle]
+"""What stands at the leaves of row expressions: the values of some rows in some rounds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exists:
+    """Which rows of a stream exist in a world."""
+
+    drawn_from: Source
+    stretches: Stretches
+    probability: F64
+    rule: pa.Array | None
+
+    @property
+    def uncertain(self) -> Bools:
+        """Which rows do not exist in every world."""
+        found: Bools = self.probability < 1.0
+        return found
+
+    @staticmethod
+    def of(existence: Existence, columns: Sequence[pa.Array], inside: Bools, seed: int) -> _Exists:
+        """Rules are laid out over the rows of the window alone: those from before it take no part."""
+        identity = columns[existence.identity].to_numpy(zero_copy_only=False).view(np.uint64)
+        probability: F64 = columns[existence.probability].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        probability = np.where(inside, probability, 0.0)
+        labels, rule, ruled = None, None, None
+        if existence.rule is not None:
+            labels = columns[existence.rule]
+            rule = row_hashes([labels], identity.size)
+            ruled = labels.is_valid().to_numpy(zero_copy_only=False) & inside
+        laid_out = stretches(identity, probability, rule, ruled)
+        return _Exists(source(seed, existence.stream.lower(), ""), laid_out, probability, labels)
+
+
+class WorldRows:
+    """The rows of a window of a query.
+
+    Parameters
+    ----------
+    body : Worlds
+    columns : sequence of pa.Array
+        Those of its statement.
+    at : int
+        The instant in microseconds. Rows at or before ``at - range_us`` only help to find values.
+    seed : int
+        Of all draws.
+    """
+
+    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, seed: int) -> None:
+        self.size = len(columns[0])
+        self.given = columns
+        self.codes = TextCodes(_texts(columns), expressions_of(body))
+        self.inside = np.ones(self.size, np.bool_)
+        if body.statement.windows[0].range_us != body.range_us:
+            times = columns[body.attributes[0].time].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+            self.inside = times.to_numpy(zero_copy_only=False) > at - body.range_us
+        self._plain: dict[int, Plain] = {}
+        self.attributes = [drawn_column(one, columns, self.inside, self.codes, seed) for one in body.attributes]
+        self._exists = [_Exists.of(one, columns, self.inside, seed) for one in body.existence]
+
+    @property
+    def marked(self) -> int:
+        """How many missing values had to be any value of the window."""
+        return sum(column.marked for column in self.attributes)
+
+    def uncertain(self, read: frozenset[int]) -> Bools:
+        """Which rows differ between worlds: in one of these attributes, or in whether they exist."""
+        found = np.zeros(self.size, np.bool_)
+        for number in read:
+            found |= self.attributes[number].uncertain
+        for one in self._exists:
+            found |= one.uncertain
+        return found
+
+    def existing(self, rows: I64, rounds: range) -> Bools | None:
+        """Which of some rows exist in each round; None where all do."""
+        found: Bools | None = None
+        for one in self._exists:
+            some = existing(one.drawn_from, one.stretches.take(rows), rounds)
+            found = some if found is None else found & some
+        return found
+
+    def probabilities(self, rows: I64) -> tuple[F64 | None, I64 | None]:
+        """How likely some rows are to exist, None: all do; and the number of the rule of each, -1 without one."""
+        if not self._exists:
+            return None, None
+        (one,) = self._exists
+        rules = None
+        if one.rule is not None:
+            codes, _labels = encode([one.rule.take(pa.array(rows))], rows.size)
+            rules = np.where(one.rule.is_valid().to_numpy(zero_copy_only=False)[rows], codes, -1)
+        return one.probability[rows], rules
+
+    def moments(self, attribute: int, rows: I64) -> tuple[F64, F64]:
+        """Mean and variance of an attribute of some rows, NaN where it is NULL."""
+        mean, variance = self.attributes[attribute].moments()
+        return mean[rows], variance[rows]
+
+    def leaves(self, rows: I64, rounds: range) -> Leaves:
+        """The values of some rows, in ascending order, in each round; each is drawn once."""
+        drawn: dict[int, Bundle] = {}
+
+        def leaf(one: Leaf) -> Bundle:
+            match one:
+                case Constant():
+                    return self.codes.constant(one)
+                case CertainColumn():
+                    return self._column(one.number).bundle(rows)
+                case DrawnAttribute():
+                    if one.number not in drawn:
+                        drawn[one.number] = self.attributes[one.number].bundle(rows, rounds)
+                    return drawn[one.number]
+            raise InternalError(f"{one} stands in an expression of rows")
+
+        return leaf
+
+    def _column(self, number: int) -> Plain:
+        if number not in self._plain:
+            self._plain[number] = plain_column(self.given[number], self.codes)
+        return self._plain[number]
+
+
+def expressions_of(body: Worlds) -> Iterator[WorldExpression]:
+    """All expressions of a query."""
+    parts: list[WorldExpression | None] = [body.where, body.having, body.chosen, *body.drawn_keys]
+    parts += [*body.outputs, *body.order]
+    parts += [part for folded in body.aggregates for part in (folded.argument, folded.where)]
+    parts += [summed.of for summed in body.summaries]
+    return (part for part in parts if part is not None)
+
+
+def _texts(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """The columns that have strings in them, as they are or in lists."""
+    lists = [column.flatten() for column in columns if pa.types.is_list(column.type)]
+    return [column for column in (*columns, *lists) if kind_of_type(column.type) == "text"]
+
+

@@ -1,0 +1,286 @@
+"""Queries over possible worlds, from SQL to answers, against DuckDB over every world by itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from punctual.clock import SECOND, ManualClock, iso
+from punctual.engine.engine import Engine
+from punctual.runtime.backend import Backend
+from tests.inprocess.backend import InProcess
+from tests.oracles import possible_worlds as oracle
+
+START = 1_700_000_000 * SECOND
+SPEED = oracle.Stream(
+    "speed",
+    {"t": pa.int64(), "k": pa.string(), "x": pa.float64(), "sd": pa.float64(), "n": pa.int32()},
+    {"x": oracle.normal("x", "sd")},
+)
+SPEED_SQL = """
+CREATE STREAM speed (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, x DOUBLE ~ NORMAL(x, sd), sd DOUBLE,
+                     n INT) FROM FILES 'in' FORMAT JSON;
+"""
+TYPES = {"k": pa.string(), "x": pa.float64(), "n": pa.int32()}
+WINDOW_S, ROUNDS = 10, 64
+
+
+def speeds(count: int = 240) -> list[oracle.Row]:
+    draw = random.Random(7)
+    rows = []
+    for number in range(count):
+        at = START + number * 100_000 + 1
+        row = {"t": at, "k": f"k{draw.randrange(3)}", "x": round(draw.gauss(50, 20), 2), "n": draw.randrange(9)}
+        row["sd"] = draw.choice([0.0, 2.0, 30.0])
+        rows.append({name: row[name] for name in SPEED.columns})
+    rows[5] = dict(rows[4])  # the same row twice: two rows, which draw apart
+    rows[7]["k"] = None
+    rows[9]["n"] = None
+    return rows
+
+
+def answers(
+    folder: Path,
+    program: str,
+    rows: Sequence[oracle.Row],
+    options: dict[str, str] | None = None,
+    backend: Callable[[], Backend] = lambda: InProcess(2),
+) -> dict[str, list[dict[str, Any]]]:
+    (folder / "in").mkdir(parents=True)
+    lines = [json.dumps({**row, "t": iso(row["t"])}) + "\n" for row in rows]
+    (folder / "in" / "a.json").write_text("".join(lines))
+    engine = Engine(
+        out=str(folder / "out"), base=str(folder), live=False, clock=ManualClock(START + 3600 * SECOND),
+        options=options or {}, backend=backend,
+    )  # fmt: skip
+    with engine:
+        engine.sql(program)
+        engine.run_once()
+    return {
+        path.stem: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in (folder / "out").glob("*.jsonl")
+    }
+
+
+def in_window(rows: Sequence[oracle.Row], answer: dict[str, Any], range_s: int = WINDOW_S) -> list[oracle.Row]:
+    at = START + round((_seconds(answer["at"]) - _seconds(iso(START))) * SECOND)
+    return [row for row in rows if at - range_s * SECOND < row["t"] <= at]
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def by_key(answer: dict[str, Any], *keys: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[key] for key in keys): row for row in answer["rows"]}
+
+
+CASES = [
+    ("SELECT k, avg(x) AS y FROM {} WHERE x > 40 AND n > 2 GROUP BY k", ["k"]),
+    ("SELECT k, sum(x * n) AS y FROM {} GROUP BY k", ["k"]),
+    ("SELECT k, max(x) AS y FROM {} WHERE n IS NULL OR n < 6 GROUP BY k HAVING avg(x) > 50", ["k"]),
+    ("SELECT k, min(CASE WHEN x > 60 THEN 60 WHEN x < 0 THEN NULL ELSE x END) AS y FROM {} GROUP BY k", ["k"]),
+    ("SELECT sum(x) / count(*) AS y FROM {} WHERE x BETWEEN 20 AND 80", []),
+    ("SELECT k, n, count(*) FILTER (WHERE x > 55) AS y FROM {} GROUP BY k, n", ["k", "n"]),
+    ("SELECT floor(x / 40) AS f, k, count(*) AS y FROM {} WHERE n <> 3 GROUP BY k, floor(x / 40)", ["k", "f"]),
+    ("SELECT x > 50 AS f, sum(n) AS y FROM {} GROUP BY x > 50 HAVING count(*) > 3", ["f"]),
+    ("SELECT k, n % 2 AS m, sum(abs(x - 50)) AS y FROM {} WHERE x <> 50 GROUP BY k, n % 2", ["k", "m"]),
+]
+
+
+@pytest.mark.parametrize(("text", "keys"), CASES)
+def test_expectations_and_probabilities_are_those_of_every_world(tmp_path: Path, text: str, keys: list[str]) -> None:
+    rows = speeds()
+    over = text.format("speed [RANGE 10 SECONDS]")
+    program = f"{SPEED_SQL} CREATE QUERY q AS {over} PERIOD 10 SECONDS ROUNDS {ROUNDS};"
+    found = answers(tmp_path, program, rows, {"seed": "5", "closed_forms": "off"})["q"]
+    assert len(found) == 2
+    for answer in found:
+        every = oracle.worlds(SPEED, in_window(rows, answer), ROUNDS, seed=5)
+        results = oracle.over_worlds(text.format("world"), every, TYPES)
+        means, there = oracle.expectation(results, keys, "y"), oracle.presence(results, keys)
+        assert (answer["basis"], answer["rounds"], answer["reached"]) == ("worlds", ROUNDS, True)
+        mine = by_key(answer, *keys)
+        assert mine.keys() == there.keys()
+        for key, row in mine.items():
+            assert row["probability"] == there[key]
+            assert row["y"] == pytest.approx(means[key], rel=1e-9) if key in means else row["y"] is None
+
+
+def test_rows_are_told_apart_by_what_is_certain(tmp_path: Path) -> None:
+    rows = speeds()
+    program = SPEED_SQL + (
+        "CREATE QUERY q AS SELECT k, n, x - 1 AS y FROM speed [RANGE 10 SECONDS] WHERE x < 45"
+        f" HAVING PROBABILITY >= 0.4 PERIOD 10 SECONDS ROUNDS {ROUNDS};"
+    )
+    found = answers(tmp_path, program, rows)["q"]
+    for answer in found:
+        every = oracle.worlds(SPEED, in_window(rows, answer), ROUNDS, seed=0)
+        text = "SELECT k, n, avg(x - 1) AS y FROM world WHERE x < 45 GROUP BY k, n"
+        results = oracle.over_worlds(text, every, TYPES)
+        there = {key: share for key, share in oracle.presence(results, ["k", "n"]).items() if share >= 0.4}
+        means = oracle.expectation(results, ["k", "n"], "y")
+        assert {key: row["probability"] for key, row in by_key(answer, "k", "n").items()} == there
+        for key, row in by_key(answer, "k", "n").items():
+            assert row["y"] == pytest.approx(means[key], rel=1e-9)
+
+
+def test_intervals_and_histograms_are_of_the_worlds(tmp_path: Path) -> None:
+    rows = speeds()
+    program = SPEED_SQL + (
+        "CREATE QUERY q AS SELECT k, INTERVAL(sum(x), 90%) AS i, HISTOGRAM(sum(x), 4) AS h,"
+        " PROBABILITY(sum(x) > 1500) AS p, PROBABILITY(NOT sum(x) > 1500) AS not_p, EXPECTED(sum(x)) AS e"
+        f" FROM speed [RANGE 10 SECONDS] WHERE x > 10 GROUP BY k PERIOD 10 SECONDS ROUNDS {ROUNDS};"
+    )
+    for answer in answers(tmp_path, program, rows)["q"]:
+        every = oracle.worlds(SPEED, in_window(rows, answer), ROUNDS, seed=0)
+        text = "SELECT k, sum(x) AS y FROM world WHERE x > 10 GROUP BY k"
+        results = oracle.over_worlds(text, every, TYPES)
+        for key, row in by_key(answer, "k").items():
+            values = sorted(one["y"] for world in results for one in world if (one["k"],) == key)
+            outside = math.floor(0.05 * (len(values) + 1))
+            assert row["i"]["low"] == pytest.approx(values[max(outside, 1) - 1], rel=1e-9)
+            assert row["i"]["high"] == pytest.approx(values[-max(outside, 1)], rel=1e-9)
+            assert row["p"] == sum(value > 1500 for value in values) / len(values)
+            assert row["p"] + row["not_p"] == pytest.approx(1.0)
+            assert sum(one["probability"] for one in row["h"]) == pytest.approx(1.0)
+            edges = [one["low"] for one in row["h"]] + [row["h"][-1]["high"]]
+            assert edges[0] == pytest.approx(values[0], rel=1e-9)
+            assert edges[-1] == pytest.approx(values[-1], rel=1e-9)
+            first = sum(value < edges[1] for value in values) / len(values)
+            assert row["h"][0]["probability"] == pytest.approx(first, abs=1.5 / len(values))
+
+
+def test_closed_forms_are_what_worlds_come_to(tmp_path: Path) -> None:
+    rows = speeds()
+    program = SPEED_SQL + (
+        "CREATE QUERY q AS SELECT k, EXPECTED(sum(2 * x + n)) AS e, PROBABILITY(sum(x) >= 1600) AS p,"
+        " INTERVAL(avg(x), 95%) AS i, count(*) AS c, sum(n) AS s FROM speed [RANGE 10 SECONDS] WHERE n >= 0 GROUP BY k"
+        " PERIOD 10 SECONDS ROUNDS 4000;"
+    )
+    exact = answers(tmp_path / "exact", program, rows)["q"]
+    drawn = answers(tmp_path / "drawn", program, rows, {"closed_forms": "off"})["q"]
+    for one, other in zip(exact, drawn, strict=True):
+        assert (one["basis"], one["error"], one["rounds"]) == ("exact", None, 0)
+        assert (other["basis"], other["rounds"]) == ("worlds", 4000)
+        window = [row for row in in_window(rows, one) if row["n"] is not None]
+        for key, row in by_key(one, "k").items():
+            mine = [one for one in window if (one["k"],) == key]
+            mean, sd = sum(one["x"] for one in mine), math.sqrt(sum(one["sd"] ** 2 for one in mine))
+            assert (row["c"], row["s"], row["probability"]) == (len(mine), sum(one["n"] for one in mine), 1.0)
+            assert row["e"] == pytest.approx(2 * mean + row["s"], rel=1e-12)
+            assert row["p"] == pytest.approx(1 - NormalDist(mean, sd).cdf(1600), abs=1e-12)
+            reach = NormalDist().inv_cdf(0.975) * sd / len(mine)
+            assert row["i"]["low"] == pytest.approx(mean / len(mine) - reach, rel=1e-9)
+            near = by_key(other, "k")[key]
+            assert near["e"] == pytest.approx(row["e"], abs=5 * 2 * sd / math.sqrt(4000))
+            assert near["p"] == pytest.approx(row["p"], abs=5 * 0.5 / math.sqrt(4000))
+            assert near["i"]["high"] == pytest.approx(row["i"]["high"], abs=0.3 * reach)
+            assert (near["c"], near["s"]) == (row["c"], row["s"])
+
+
+TAGS = oracle.Stream(
+    "tags",
+    {"t": pa.int64(), "k": pa.string(), "x": pa.int64(), "p": pa.float64(), "r": pa.string()},
+    probability="p",
+    rule="r",
+)
+TAGS_SQL = """
+CREATE STREAM tags (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, x BIGINT, p DOUBLE PROBABILITY,
+                    r STRING RULE) FROM FILES 'in' FORMAT JSON;
+"""
+
+
+def tags(count: int = 170) -> list[oracle.Row]:
+    draw = random.Random(3)
+    rows = []
+    for number in range(count):
+        label = f"r{number // 4}" if draw.random() < 0.5 else None
+        p = draw.choice([0.1, 0.2, 0.25]) if label else draw.choice([0.05, 0.5, 0.9, 1.0])
+        row = {"t": START + number * 125_000 + 1, "k": f"k{draw.randrange(4)}", "x": draw.randrange(100)}
+        rows.append({**row, "p": p, "r": label})
+    return rows
+
+
+def test_rows_exist_in_some_worlds(tmp_path: Path) -> None:
+    rows = tags()
+    program = TAGS_SQL + (
+        "CREATE QUERY q AS SELECT k, EXPECTED(sum(x)) AS e, PROBABILITY(count(*) >= 3) AS p, count(*) AS stored"
+        f" FROM tags [RANGE 10 SECONDS] WHERE x < 90 GROUP BY k PERIOD 10 SECONDS ROUNDS {ROUNDS};"
+    )
+    drawn = answers(tmp_path / "drawn", program, rows, {"closed_forms": "off", "seed": "9"})["q"]
+    exact = answers(tmp_path / "exact", program, rows)["q"]
+    types = {"k": pa.string(), "x": pa.int64()}
+    for one, known in zip(drawn, exact, strict=True):
+        window = in_window(rows, one)
+        every = oracle.worlds(TAGS, window, ROUNDS, seed=9)
+        text = "SELECT k, sum(x) AS e, (count(*) >= 3)::INT AS p FROM world WHERE x < 90 GROUP BY k"
+        results = oracle.over_worlds(text, every, types)
+        there = oracle.presence(results, ["k"])
+        assert {key: row["probability"] for key, row in by_key(one, "k").items()} == there
+        for name in ("e", "p"):
+            means = oracle.expectation(results, ["k"], name)
+            assert {key: row[name] for key, row in by_key(one, "k").items()} == pytest.approx(means, rel=1e-12)
+        assert (known["basis"], known["error"]) == ("exact", None)
+        for key, row in by_key(known, "k").items():
+            mine = [other for other in window if (other["k"],) == key and other["x"] < 90]
+            assert row["stored"] == by_key(one, "k").get(key, row)["stored"] == len(mine)
+            law = _law(mine)
+            some = 1.0 - law.get(0, 0.0)
+            assert row["probability"] == pytest.approx(some, rel=1e-12)
+            assert row["e"] == pytest.approx(sum(other["x"] * other["p"] for other in mine) / some, rel=1e-12)
+            assert row["p"] == pytest.approx(sum(share for n, share in law.items() if n >= 3) / some, rel=1e-9)
+
+
+def _law(rows: Sequence[oracle.Row]) -> dict[int, float]:
+    """How likely each number of rows is, by all subsets of independent events."""
+    events = [row["p"] for row in rows if row["r"] is None]
+    for label in {row["r"] for row in rows if row["r"] is not None}:
+        events.append(math.fsum(row["p"] for row in rows if row["r"] == label))
+    law = {0: 1.0}
+    for p in events:
+        more: dict[int, float] = {}
+        for count, share in law.items():
+            more[count] = more.get(count, 0.0) + share * (1 - p)
+            more[count + 1] = more.get(count + 1, 0.0) + share * p
+        law = more
+    return law
+
+
+def test_confidence_asks_for_rounds_by_the_data(tmp_path: Path) -> None:
+    rows = speeds()
+    program = SPEED_SQL + (
+        "CREATE QUERY q AS SELECT avg(x) AS m FROM speed [RANGE 10 SECONDS] WHERE x > 0 PERIOD 10 SECONDS"
+        " CONFIDENCE 95% WITHIN 0.2;"
+        "CREATE QUERY never AS SELECT avg(x) AS m FROM speed [RANGE 10 SECONDS] WHERE x > 0 PERIOD 10 SECONDS"
+        " CONFIDENCE 95% WITHIN 0.0001;"
+    )
+    found = answers(tmp_path, program, rows)
+    for answer in found["q"]:
+        half = (answer["error"]["m"]["high"][0] - answer["error"]["m"]["low"][0]) / 2
+        assert answer["reached"] is True
+        assert answer["rounds"] > 100
+        assert half <= 0.2
+    assert {answer["reached"] for answer in found["never"]} == {False}
+
+
+def test_other_seeds_are_other_worlds_and_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
+    program = SPEED_SQL + (
+        f"CREATE QUERY q AS SELECT k, max(x) AS m FROM speed [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS"
+        f" ROUNDS {ROUNDS};"
+    )
+    one, again, other = (
+        answers(tmp_path / name, program, speeds(), {"seed": seed})["q"]
+        for name, seed in (("one", "1"), ("again", "1"), ("other", "2"))
+    )
+    assert one == again
+    assert [answer["rows"] for answer in one] != [answer["rows"] for answer in other]
