@@ -180,3 +180,49 @@ def test_vessels(tmp_path: Path) -> None:
         expected = {mmsi for mmsi, one in heard.items() if one["us"] <= at - 3 * MINUTE and one["sog"] > 3}
         assert {row["vessel"] for row in answer["rows"]} == expected
     assert any(answer["rows"] for answer in answers["silent"])
+
+
+@pytest.mark.spark
+def test_missing_air_is_what_lies_between(tmp_path: Path) -> None:
+    """The expectation of an interpolated value is on the line between its neighbours."""
+    found = run("air.sql", tmp_path / "out")
+    table = pq.read_table(EXAMPLES / "data" / "air").to_pydict()
+    hours: dict[str, dict[int, float | None]] = {}
+    for time, station, value in zip(table["time"], table["station"], table["pm25"]):
+        hours.setdefault(station, {})[round(time.timestamp() / 3600)] = value
+    drawn = 0
+    for answer in found["daily"]:
+        last = instant_us(answer["at"]) // (60 * MINUTE)
+        error = answer["error"] or {}
+        for number, row in enumerate(answer["rows"]):
+            own = {hour: value for hour, value in hours[row["station"]].items() if last - 30 < hour <= last}
+            day = [hour for hour in own if hour > last - 24]
+            values = [_on_the_line(own, hour) for hour in day]
+            if None in values:
+                continue  # nothing near it was measured: any value of the window stands for it
+            mean = math.fsum(value for value in values if value is not None) / len(values)
+            if all(own[hour] is not None for hour in day):
+                assert row["mean"] == pytest.approx(mean, rel=1e-12)
+                assert row["between"]["low"] == row["between"]["high"] == row["mean"]
+            else:
+                drawn += 1
+                half = (error["mean"]["high"][number] - error["mean"]["low"][number]) / 2
+                assert row["mean"] == pytest.approx(mean, abs=2.5 * half + 1e-9)
+    assert drawn > 20
+    assert {answer["rounds"] for answer in found["daily"]} <= {0, 500}
+
+
+def _on_the_line(hours: dict[int, float | None], hour: int) -> float | None:
+    """The value at an hour, or that of the line between its neighbours within six hours."""
+    if hours[hour] is not None:
+        return hours[hour]
+    near = [other for other in hours if abs(other - hour) <= 6 and hours[other] is not None]
+    before, after = max((o for o in near if o < hour), default=None), min((o for o in near if o > hour), default=None)
+    if before is None or after is None:
+        one = before if after is None else after
+        return None if one is None else hours[one]
+    share = (after - hour) / (after - before)
+    low, high = hours[before], hours[after]
+    assert low is not None
+    assert high is not None
+    return share * low + (1 - share) * high

@@ -16,6 +16,8 @@ import pytest
 
 from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
+from punctual.errors import ProgramErrors
+from punctual.kinds.program import compile_program
 from punctual.runtime.backend import Backend
 from tests.inprocess.backend import InProcess
 from tests.oracles import possible_worlds as oracle
@@ -284,3 +286,69 @@ def test_other_seeds_are_other_worlds_and_the_same_seed_the_same_bytes(tmp_path:
     )
     assert one == again
     assert [answer["rows"] for answer in one] != [answer["rows"] for answer in other]
+
+
+def test_later_answers_of_an_instant_rest_on_more_rounds(tmp_path: Path) -> None:
+    query = "SELECT k, max(x) AS m, PROBABILITY(avg(x) > 50) AS p FROM speed [RANGE 10 SECONDS] GROUP BY k"
+    program = SPEED_SQL + (
+        f"CREATE QUERY q AS {query} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND, 3 SECONDS, 5 SECONDS ROUNDS 20;"
+        f"CREATE QUERY two AS {query} PERIOD 10 SECONDS ROUNDS 40;"
+        f"CREATE QUERY three AS {query} PERIOD 10 SECONDS ROUNDS 60;"
+        f"CREATE QUERY once AS {query} ANSWERS WITHIN 1 SECOND, 2 SECONDS ROUNDS 20;"
+    )
+    found = answers(tmp_path, program, speeds())
+    assert [(one["at"][-9:], one["number"], one["rounds"]) for one in found["q"]] == [
+        (at, number, 20 * (number + 1)) for at in ("22:13:30Z", "22:13:40Z") for number in range(3)
+    ]
+    for place, other in ((1, "two"), (2, "three")):
+        said = [(one["rows"], one["error"]) for one in found["q"][place::3]]
+        assert said == [(one["rows"], one["error"]) for one in found[other]]
+    assert [(one["number"], one["rounds"]) for one in found["once"]] == [(0, 20), (1, 40)]
+    assert len({one["at"] for one in found["once"]}) == 1
+
+
+@pytest.mark.parametrize(("clauses", "code", "place"), [
+    ("PERIOD 10 SECONDS ROUNDS 0", "parse.syntax", "0"),
+    ("PERIOD 10 SECONDS ROUNDS 5 CONFIDENCE 95% WITHIN 1", "bind.two-efforts", "CONFIDENCE 95% WITHIN 1"),
+    ("HAVING PROBABILITY >= 2 PERIOD 10 SECONDS", "bind.bad-probability", "PROBABILITY >= 2"),
+])  # fmt: skip
+def test_what_is_asked_for_must_mean_something(clauses: str, code: str, place: str) -> None:
+    text = f"{SPEED_SQL} CREATE QUERY q AS SELECT k, avg(x) AS m FROM speed [RANGE 1 MINUTE] GROUP BY k {clauses};"
+    with pytest.raises(ProgramErrors) as refused:
+        compile_program(text, base=".")
+    (error,) = refused.value.errors
+    assert error.code == code
+    assert error.span is not None
+    assert text[error.span.start : error.span.end] == place
+
+
+@pytest.mark.parametrize(("select", "code"), [
+    ("SELECT EXPECTED(sum(n)) AS e FROM certain [RANGE 1 MINUTE]", "bind.nothing-uncertain"),
+    ("SELECT n FROM certain [RANGE 1 MINUTE] GROUP BY n HAVING PROBABILITY > 0.5", "bind.nothing-uncertain"),
+    ("SELECT k, INTERVAL(sum(x), 100%) AS i FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-share"),
+    ("SELECT k, HISTOGRAM(sum(x), 0) AS h FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-argument"),
+    ("SELECT k, EXPECTED(sum(x), 3) AS e FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-argument"),
+    ("SELECT k, EXPECTED(EXPECTED(sum(x))) AS e FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.nested-aggregate"),
+    ("SELECT n, avg(x) AS m FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.not-grouped"),
+    ("SELECT k, upper(cast(x AS STRING)) AS u FROM speed [RANGE 1 MINUTE]", "bind.not-in-worlds"),
+    ("SELECT k, stddev(x) AS s FROM speed [RANGE 1 MINUTE] GROUP BY k", "plan.not-yet"),
+    ("SELECT k, avg(xx) AS s FROM speed [RANGE 1 MINUTE] WHERE x > 1 GROUP BY k", "bind.unknown-column"),
+    ("SELECT TOP 2 k FROM speed [RANGE 1 MINUTE] ORDER BY x DESC", "bind.uncertain-score"),
+])  # fmt: skip
+def test_what_cannot_be_asked(select: str, code: str) -> None:
+    certain = "CREATE STREAM certain (t TIMESTAMP EVENT TIME, n INT) FROM FEED;"
+    with pytest.raises(ProgramErrors) as refused:
+        compile_program(f"{SPEED_SQL} {certain} CREATE QUERY q AS {select} PERIOD 1 MINUTE;", base=".")
+    assert code in [error.code for error in refused.value.errors]
+    assert all(error.span is not None for error in refused.value.errors)
+
+
+@pytest.mark.parametrize(("select", "fact"), [
+    ("SELECT k, PROBABILITY(sum(x)) AS p FROM speed [RANGE 1 MINUTE] GROUP BY k", "PROBABILITY is of a condition"),
+    ("SELECT k, sum(x) + 'a' AS p FROM speed [RANGE 1 MINUTE] GROUP BY k", "+ does not take STRING"),
+    ("SELECT k, avg(x) AS m FROM speed [RANGE 1 MINUTE] WHERE x GROUP BY k", "WHERE needs a condition"),
+])  # fmt: skip
+def test_types_that_do_not_fit(tmp_path: Path, select: str, fact: str) -> None:
+    with pytest.raises(ProgramErrors) as refused:
+        answers(tmp_path, f"{SPEED_SQL} CREATE QUERY q AS {select} PERIOD 1 MINUTE;", speeds(10))
+    assert fact in [error.fact for error in refused.value.errors]

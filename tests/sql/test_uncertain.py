@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from punctual.clock import SECOND
-from punctual.engine.program.running_program import stream_meaning
+from punctual.engine.program.running_program import stream_meaning, unit_key
 from punctual.errors import ProgramErrors
+from punctual.kinds.registry import needs_of
 from punctual.plan.fingerprint import fingerprint
 from punctual.plan.relation import Column, Stream
 from punctual.plan.uncertain import FoundBy, GivenBy, Uncertainty
+from punctual.share.units import share_units
 from punctual.sql.bind_uncertain import uncertain_columns
 from tests.sql.programs import compiled, errors, found, sql
 
@@ -241,8 +243,12 @@ def test_the_state_knows_a_stream_by_what_is_stored() -> None:
     assert fingerprint(Column("x", "DOUBLE")) == "109ff26c4e6adc6e"
     assert fingerprint(declared(program("x DOUBLE ~ NORMAL(x, sd)"))) != fingerprint(Column("x", "DOUBLE"))
 
-    def meaning(text: str) -> str:
-        return stream_meaning(compiled(text).catalog.streams["s"])
+    def meaning(text: str) -> tuple[str, str]:
+        """Of rows that are retained, and of what panes keep."""
+        query = "CREATE QUERY q AS SELECT count(*) AS n FROM s [RANGE 1 MINUTE] PERIOD 1 MINUTE;"
+        catalog = compiled(text + query).catalog
+        (unit,) = share_units([(one, needs_of(one)) for one in catalog.queries.values()]).units
+        return stream_meaning(catalog.streams["s"]), unit_key(unit, catalog)
 
     assert meaning(program("x DOUBLE ~ NORMAL(x, sd)")) == meaning(plain)
     assert meaning(program("x DOUBLE ~ EMPIRICAL BY k IF x < 0")) == meaning(plain)

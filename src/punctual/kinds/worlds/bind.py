@@ -296,11 +296,6 @@ class _WorldBinder:
                 "bind.two-efforts", "ROUNDS and CONFIDENCE exclude one another", span=confidence.span,
                 detail="each of them says how many worlds an answer rests on", hint="leave one of them out",
             ))
-        if rounds is not None and rounds.rounds < 1:
-            self.problems.add(BindError(
-                "bind.bad-rounds", "an answer needs at least one round", span=rounds.span,
-                hint="for example: ROUNDS 100",
-            ))
         if confidence is not None:
             within = confidence.within
             return Effort(ROUNDS, confidence.confidence.value, within.absolute, within.relative)
