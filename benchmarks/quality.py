@@ -46,7 +46,7 @@ def figures(plan: Plan) -> Result:
 
 def calibrated(backend: WarmBackend, plan: Plan) -> Measured:
     """Costs at rates at which all is exact and in time, up to the first at which it is not, and what follows."""
-    measure(backend, _exact(plan, plan.rates[-1]), steady(plan.rates[-1]))  # warms the session
+    measure(backend, replace(_exact(plan, plan.rates[-1]), measured_s=plan.settle), steady(plan.rates[-1]))
     points: list[tuple[float, Point]] = []
     late = inf
     for rate in plan.rising:
@@ -117,11 +117,14 @@ def _main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rates", type=float, nargs="+", default=default.rates, help="at which costs are measured")
     parser.add_argument("--loads", type=int, nargs="*", default=default.loads, help="percent")
     parser.add_argument("--swings", type=int, nargs="*", default=default.swings, help="periods in seconds of the paper")
+    parser.add_argument("--warm", type=float, default=default.warm, help="deadlines before anything is judged")
+    parser.add_argument("--settle", type=float, default=default.settle, help="seconds before costs are measured")
     parser.add_argument("--policies", nargs="*", default=POLICIES, choices=POLICIES)
     parser.add_argument("--parts", nargs="*", default=default.parts, choices=default.parts)
     given = parser.parse_args(arguments)
     lists = {name: tuple(getattr(given, name)) for name in ("rates", "loads", "swings", "policies", "parts")}
-    publish(figures(Plan(given.factor, given.seconds, **lists)), quick=False)
+    plan = Plan(given.factor, given.seconds, warm=given.warm, settle=given.settle, **lists)
+    publish(figures(plan), quick=False)
     return 0
 
 

@@ -33,9 +33,10 @@ class Plan:
     steps: int = 8
     warm: float = 10.0
     """So many deadlines pass before anything is judged: windows have four, the rest is for plans, compilers, costs."""
+    settle: float = 180.0
+    """So many seconds of exact answers before costs are measured: Java's compilers make them faster for minutes."""
     policies: tuple[str, ...] = POLICIES
     parts: tuple[str, ...] = ("loads", "swings", "burst", "panes")
-
 
     @property
     def rising(self) -> list[float]:
@@ -51,6 +52,7 @@ QUICK_PLAN = Plan(
     rates=(20.0, 200.0),
     steps=0,
     warm=4.0,
+    settle=4.0,
     policies=("best-effort", "dynamic-sampling"),
 )
 

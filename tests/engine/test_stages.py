@@ -234,6 +234,18 @@ def test_what_was_not_answered_at_all_counts_from_its_commit(
     story.engine.close()
 
 
+def test_a_release_in_the_future_counts_as_now(tmp_path: Path) -> None:
+    """The clock was set back while nothing ran."""
+    story = Staged(tmp_path)
+    story.feed(7)
+    story.clock.at -= 3_600 * SECOND
+    story.restart()
+    for _second in range(4):
+        story.later(1)
+    assert sorted(story.of("three")) == [(at, number) for at in (0, 5) for number in range(3)]
+    story.engine.close()
+
+
 def test_a_live_state_goes_on_as_a_replay(tmp_path: Path) -> None:
     """Nothing is late there: what is open has all its answers, what has ended stays so."""
     story = Staged(tmp_path)

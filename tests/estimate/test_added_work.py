@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from punctual.clock import SECOND
@@ -9,7 +11,7 @@ from punctual.estimate.added_work import GUESSED_RATE, added_work
 from punctual.estimate.known_costs import KnownCosts, StreamRate
 from punctual.estimate.linear_cost import LinearCost
 from punctual.estimate.row_costs import RowCosts
-from punctual.plan.query import Period, Query
+from punctual.plan.query import Once, Period, Query
 from punctual.plan.relation import Column, Stream
 from punctual.plan.row_query import RowQuery, RowStatement, RowWindow, SparkText
 from punctual.plan.shared import RowReader
@@ -33,6 +35,15 @@ def test_core_time_is_that_of_an_answer_at_its_cadence() -> None:
     assert work.answer_us.median_us == pytest.approx(4_500)
     assert work.cores == pytest.approx(4_500 / (2 * SECOND))
     assert (work.learned, work.seen, dict(work.rates)) == (False, False, {"S": True})
+
+
+def test_every_answer_of_an_instant_counts_and_who_is_asked_once_adds_nothing() -> None:
+    costs = KnownCosts(rows=RowCosts(COST), rates={"s": StreamRate(100.0, 20.0)})
+    plain = reader(10, "x", step=2 * SECOND)
+    several = replace(plain, query=replace(plain.query, stages=(SECOND, 2 * SECOND, 3 * SECOND)))
+    once = replace(several, query=replace(several.query, cadence=Once()), step=1)
+    assert added_work(several, {"s": S}, costs).cores == pytest.approx(3 * 4_500 / (2 * SECOND))
+    assert added_work(once, {"s": S}, costs).cores == 0.0
 
 
 def test_bytes_are_those_that_others_do_not_keep_already() -> None:

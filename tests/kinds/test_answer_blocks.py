@@ -82,6 +82,14 @@ def test_answers_of_a_query_are_one_block_by_instant_and_number() -> None:
     assert [(one["at"], one["number"], one["deadline"]) for one in hurried] == [(10, 0, 12), (20, 0, 13), (30, 0, 14)]
 
 
+def test_a_job_has_one_number() -> None:
+    """Queries that are answered as one are so for their first answers."""
+    first, second = job("staged", None), job("staged", None, number=1)
+    assert (first.readers(3).family, second.readers(3).family) == (first.asked.family, -4)
+    assert first.asked.family is not None
+    assert (first.job().number, second.job().number) == (0, 1)
+
+
 def test_what_else_an_answer_says() -> None:
     (first,) = blocks(job("patient", None))
     assert [(one["number"], one["at"], one["from"], one["complete"]) for one in first] == [

@@ -286,8 +286,8 @@ class Trees:
     def arguments(self, name: str, kind: Kind, depth: int) -> list[WorldExpression]:
         pick = self.pick
         if name in COMPARISONS or name == "in":
-            of = pick.choice(("number", "whole", "truth", "text", "number"))
-            return [self.numeric(of, depth) for _ in range(pick.randint(2, 4) if name == "in" else 2)]  # type: ignore[arg-type]
+            of: Kind = pick.choice(("number", "whole", "truth", "text", "number"))  # type: ignore[assignment]
+            return [self.numeric(of, depth) for _ in range(pick.randint(2, 4) if name == "in" else 2)]
         if name in ("and", "or"):
             return [self.tree("truth", depth) for _ in range(pick.randint(2, 3))]
         if name == "case":
@@ -404,6 +404,15 @@ def test_functions_are_within_a_last_bit(name: str) -> None:
         assert known[at, 0] == (expected is not None), pair
         if isinstance(expected, float):
             assert near(found.values[at, 0], expected), (pair, found.values[at, 0], expected)
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 0.0, 1.0, 2.0, -1.0, 3.0, math.nan, math.inf])
+def test_powers_by_a_constant(exponent: float) -> None:
+    """NumPy has ways of its own for some of them."""
+    drawn = Bundle(np.array([FLOATS]), None, "number")
+    found = evaluate(Operation("pow", (DrawnAttribute(0), Constant(exponent))), lambda leaf: drawn)
+    for number, value in zip(FLOATS, found.values[0].tolist()):
+        assert near(value, power(number, exponent)), number
 
 
 def near(found: float, expected: float, bits_off: int = 1) -> bool:

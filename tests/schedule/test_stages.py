@@ -10,6 +10,7 @@ import pytest
 from punctual.clock import SECOND, Micros
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.quality_curve import LINEAR
+from punctual.schedule.arrivals import AtOnce
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Contract, Reach
 from punctual.schedule.due import BEGINNING, Timetable
@@ -33,9 +34,10 @@ from punctual.schedule.events import (
     StopAsked,
     TimerFired,
 )
-from punctual.schedule.firings import Logged
+from punctual.schedule.firings import Logged, Release
 from punctual.schedule.levels import Decision
-from punctual.schedule.qos.admission import hopeless
+from punctual.schedule.qos.admission import hopeless, overcommitted
+from punctual.schedule.qos.prices import Prices
 from punctual.schedule.stages.endings import Ending, cancelled
 from punctual.schedule.stages.once import asked_now
 from punctual.schedule.stages.open_instants import open_instants, reopened
@@ -68,7 +70,7 @@ def answered(command: Command) -> list[tuple[str, int, int]]:
     ]
 
 
-def due(command: Command) -> list[int]:
+def due_by(command: Command) -> list[int]:
     """The deadlines of a pass, in seconds."""
     assert isinstance(command, Answer)
     return [at // SECOND for group in command.current_pass.groups for at in group.deadlines.tolist()]
@@ -101,7 +103,7 @@ def test_a_stage_begins_when_the_one_before_is_due_and_is_due_itself_at_its_dead
     script = Script(LIVE, staged("q"))
     script.at = 100 * SECOND
     (first,) = released(script, 1)
-    assert (answered(first), due(first)) == ([("q", 1, 0)], [101])
+    assert (answered(first), due_by(first)) == ([("q", 1, 0)], [101])
     script.at += SECOND // 2
     assert script.answered() == [Settle(finished=False)]  # answered, and the first stage is not over
     assert script.wake == 101 * SECOND
@@ -109,10 +111,10 @@ def test_a_stage_begins_when_the_one_before_is_due_and_is_due_itself_at_its_dead
     assert script(TimerFired(script.now())) == [Settle(finished=False)]
     script.at = 101 * SECOND
     (second,) = script(TimerFired(script.now()))
-    assert (answered(second), due(second)) == ([("q", 1, 1)], [103])
+    assert (answered(second), due_by(second)) == ([("q", 1, 1)], [103])
     script.at = 104 * SECOND  # late: the next stage has begun
     (third,) = script.answered()
-    assert (answered(third), due(third)) == ([("q", 1, 2)], [105])
+    assert (answered(third), due_by(third)) == ([("q", 1, 2)], [105])
     assert script.answered() == [Settle(finished=False)]
     assert not script.state.firings
 
@@ -127,7 +129,7 @@ def test_the_wall_clock_may_jump_while_a_stage_waits() -> None:
     assert script.wake == 101 * SECOND
     script.at = 101 * SECOND
     (second,) = script(TimerFired(script.now()))
-    assert due(second) == [103 + 3_600]
+    assert due_by(second) == [103 + 3_600]
 
 
 def test_what_waits_keeps_nobody_from_reading_and_answering() -> None:
@@ -295,6 +297,13 @@ def test_cancel_ends_what_is_open_and_nothing_that_comes_later() -> None:
     assert ("q", 3, 0) in answered(command)
 
 
+def test_cancel_is_for_queries_with_several_answers() -> None:
+    script = Script(LIVE, contract("plain", 1))
+    released(script, 2)
+    assert script(CancelAsked(script.now(), "plain")) == []
+    assert (script.state.endings, script.state.firings.most) == ((), 2)
+
+
 def test_cancel_of_one_instant() -> None:
     script = Script(LIVE, alike("q"), alike("twin"))
     released(script, 3)
@@ -373,6 +382,35 @@ def test_batches_become_a_base_while_something_waits() -> None:
     assert script.state.firings  # what waits is not answered before
     script(Compacted(script.now()))
     assert script.state.since_base == 0
+
+
+def test_a_base_is_made_before_the_next_batch_is_applied() -> None:
+    script = Script(replace(LIVE, batches_per_base=1, tick_us=1), staged("slow", 1, (100 * SECOND, 200 * SECOND)))
+    script(TimerFired(script.now()))
+    script(BatchRead(script.now(), 0, 0))
+    assert Apply(0) in script.committed(0, 1)
+    script.applied(0)
+    script.at = 1
+    script(BatchRead(script.now(), 0, 0))
+    script.committed(1, 2)
+    assert script.state.unapplied
+    assert script.answered()[0] == Compact(0)
+    assert script.state.firings.most == 1
+    assert Apply(1) in script(Compacted(script.now()))
+
+
+def test_releases_that_are_told_again_jump_with_the_clock() -> None:
+    """What a run found committed counts from its commit, by the clock as it is now."""
+    script = Script(LIVE, staged("q"))
+    due = script.state.contracts["q"].table.due(SECOND, 0, SECOND)
+    (cohort,) = script.state.contracts.cohorts
+    release = Release(0, ((cohort, due),), {"s": AtOnce(0, 100 * SECOND)}, committed=98 * SECOND)
+    script.state = replace(script.state, unapplied=(release,), next_batch=1, holder="apply")
+    script.at = 100 * SECOND
+    script(StopAsked(script.now()))
+    script.ahead = 3_600 * SECOND
+    (command,) = script.applied(0)
+    assert due_by(command) == [99 + 3_600]
 
 
 def test_what_a_base_keeps_is_opened_again() -> None:
@@ -457,6 +495,13 @@ def test_when_a_run_asks() -> None:
     assert script(NothingRead(script.now())) == [Complete({}, ended=True)]
     assert script.state.asks
     assert Script(LIVE).state.asks
+
+
+def test_every_answer_counts_where_there_is_too_much() -> None:
+    prices = Prices(cores=1.0)
+    cost = ExecutionCost(0.0, 0.4 * SECOND)
+    assert overcommitted([(contract("q", 1), cost)], prices, 0.0) is None
+    assert overcommitted([(staged("q", 1), cost)], prices, 0.0) is not None
 
 
 def test_a_first_deadline_that_cannot_hold_is_said() -> None:

@@ -78,8 +78,7 @@ def test_instants(text: str, at: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     *((name, value) for name in (
-        "closed_forms", "anytime", "epoch", "lead", "rounds_kept", "seed", "advance", "risk",
-        "adapt",
+        "anytime", "epoch", "lead", "rounds_kept", "advance", "risk", "adapt",
     ) for value in ("auto", "5")),
 ])
 def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:

@@ -109,6 +109,7 @@ def operations(expression: WorldExpression) -> Iterator[Operation]:
     ("u IN (1, a, u + 1)", "(in u <1> [a] (+ u <1>))"), ("u + 1 NOT IN (2)", "(not (in (+ u <1>) <2>))"),
     ("u + u - u", "(- (+ u u) u)"), ("u - (u - u)", "(- u (- u u))"), ("u + u * u", "(+ u (* u u))"),
     ("u * u / u % u DIV u", "(div (% (/ (* u u) u) u) u)"), ("- u * u", "(* (negative u) u)"),
+    ("u + 1 < a - u", "(< (+ u <1>) (- [a] u))"),
     ("u - -u", "(- u (negative u))"), ("u * -2", "(* u <-2>)"), ("+u", "u"), ("- -u", "(negative (negative u))"),
     ("-(u)", "(negative u)"), ("((u))", "u"), ("u>-1", "(> u <-1>)"),
     ("CASE WHEN u THEN 1 WHEN a THEN u ELSE 3 END + 1", "(+ (case u <1> [a] u <3>) <1>)"),
@@ -204,6 +205,12 @@ def test_an_operation_knows_its_place() -> None:
         ("not", "NOT u IN (1, 2)"), ("in", "u IN (1, 2)"), ("case", "CASE u WHEN abs( u ) THEN TRUE END"),
         ("=", "abs( u )"), ("abs", "abs( u )"),
     }  # fmt: skip
+
+
+def test_a_chain_grows_to_the_right() -> None:
+    text = "u - 1 - 2 + 3"
+    places = [text[found.span.start : found.span.end] for found in operations(bound(text)) if found.span]
+    assert places == ["u - 1 - 2 + 3", "u - 1 - 2", "u - 1"]
 
 
 def test_what_is_compared_with_several_values_is_one_part() -> None:

@@ -9,6 +9,7 @@ from punctual.clock import SECOND
 from punctual.estimate.known_costs import KnownCosts, StreamRate
 from punctual.estimate.linear_cost import Prediction
 from punctual.estimate.row_costs import QueryCost, RowFiring, meaning_of
+from punctual.plan.query import Once
 from punctual.plan.relation import Stream
 from punctual.plan.row_query import RowWindow
 from punctual.plan.shared import RowReader
@@ -59,12 +60,18 @@ def added_work(
         windows,
         query.rows(windows),
         prediction,
-        prediction.median_us / reader.step,
+        _executions_per_us(reader) * prediction.median_us,
         sum(_added_bytes(streams[stream], rate, reader, others) for stream, rate in rates.items()),
         {streams[stream].name: _is_known(streams[stream], costs) for stream in sorted(rates)},
         bool(costs.rows.operators.seen),
         bool(query.ratios),
     )
+
+
+def _executions_per_us(reader: RowReader) -> float:
+    """How often it is answered; who is asked once adds nothing in the long run."""
+    query = reader.query
+    return 0.0 if isinstance(query.cadence, Once) else len(query.due_us) / reader.step
 
 
 def _rate(stream: Stream, costs: KnownCosts) -> StreamRate:

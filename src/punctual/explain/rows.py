@@ -44,7 +44,7 @@ def row_query_block(label: str, sources: Mapping[str, str], reader: RowReader, c
     windows = list(_as_written(reader.windows))
     about = f"{cadence_text(query)}, {count(len(windows), 'window', 'windows')}"
     asked = kind_of(query)
-    what = "RowAggregate" if isinstance(statement, AggregatedRows) else "Worlds" if asked.way(query) else "SparkSql"
+    what = "RowAggregate" if isinstance(statement, AggregatedRows) else asked.of_rows
     lines = [line(f"{label}  {what} {read}  → {query.name}", about)]
     for one in windows:
         columns = ", ".join(name for name in one[0].columns if name not in (IDENTITY, ROW_IDENTITY))

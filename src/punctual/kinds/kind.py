@@ -70,7 +70,31 @@ class UnderLoad:
         return None
 
 
-class Kind(FromText, UnderLoad, Generic[B]):
+class Described(ABC):
+    """What EXPLAIN and ``check`` say of queries of a kind."""
+
+    of_rows = "SparkSql"
+    """What EXPLAIN calls such a query where it reads rows."""
+
+    @abstractmethod
+    def describe(self, reader: Reader, unit: Unit) -> list[str]:
+        """Lines of EXPLAIN: what it computes from its unit."""
+
+    def way(self, query: Query) -> str | None:
+        """How a query that reads rows is answered, where it is not Spark that answers it."""
+        return None
+
+    def describe_rows(self, query: Query) -> list[str]:
+        """Lines of EXPLAIN of a query that reads rows: what is made of them."""
+        return []
+
+    def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
+        """A synopsis that its queries need, in EXPLAIN."""
+        argument = "" if synopsis.argument is None else synopsis.argument.written
+        return f"{synopsis.kind}({argument})"
+
+
+class Kind(FromText, UnderLoad, Described, Generic[B]):
     """One kind of query. It has no state: what it remembers between answers is in what ``memory`` makes."""
 
     body: type[B]
@@ -138,22 +162,3 @@ class Kind(FromText, UnderLoad, Generic[B]):
         """What the kind remembers of answers while a program runs, if anything; ``written`` are the dead letters so
         far."""
         return None
-
-    # -- saying what it does -----------------------------------------------------------------------
-
-    @abstractmethod
-    def describe(self, reader: Reader, unit: Unit) -> list[str]:
-        """Lines of EXPLAIN: what it computes from its unit."""
-
-    def way(self, query: Query) -> str | None:
-        """How a query that reads rows is answered, where it is not Spark that answers it."""
-        return None
-
-    def describe_rows(self, query: Query) -> list[str]:
-        """Lines of EXPLAIN of a query that reads rows: what is made of them."""
-        return []
-
-    def describe_synopsis(self, synopsis: UnitSynopsis) -> str:
-        """A synopsis that its queries need, in EXPLAIN."""
-        argument = "" if synopsis.argument is None else synopsis.argument.written
-        return f"{synopsis.kind}({argument})"

@@ -16,11 +16,22 @@ from dataclasses import dataclass, field
 from punctual.errors import Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A literal: a whole number, a number (of ``1.5`` and ``1e3`` alike), a string, a truth, or NULL."""
+    """A literal: a whole number, a number (of ``1.5`` and ``1e3`` alike), a string, a truth, or NULL.
+
+    >>> Constant(1) == Constant(1), Constant(1) == Constant(1.0), Constant(1) == Constant(True)
+    (True, False, False)
+    """
 
     value: int | float | str | bool | None
+
+    def __eq__(self, other: object) -> bool:
+        """Python takes 1, 1.0 and True for equal; to Spark they are of three types."""
+        return isinstance(other, Constant) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
 
 
 @dataclass(frozen=True, slots=True)

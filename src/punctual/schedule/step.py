@@ -299,8 +299,7 @@ def _answer(state: State, at: Moment) -> tuple[State, list[Command]]:
         current_pass = replay_pass(state.firings)
     if state.rules.keep is not None:
         current_pass = forced(current_pass, state.rules.keep)
-    firings = replace(state.firings, groups=ended(state.firings.groups, state.endings))
-    state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions, firings=firings)
+    state = replace(state, holder="answer", current_pass=current_pass, decisions=decisions)
     return state, [*before, Answer(current_pass, closed_before)]
 
 

@@ -15,7 +15,7 @@ from punctual.estimate.row_costs import RowFiring, meaning_of
 from punctual.plan.query import Bound, Once
 from punctual.plan.shared import Reader, RowReader
 from punctual.schedule.contract import Contract
-from punctual.schedule.due import Timetable
+from punctual.schedule.due import FOREVER, Timetable
 from punctual.schedule.qos.admission import hopeless
 from punctual.schedule.qos.prices import Prices
 
@@ -51,7 +51,7 @@ def asked_contract(reader: Reader | RowReader) -> Contract:
         tuple(name.lower() for name in query.streams),
         query.range_us,
         Timetable.once(None) if once else Timetable.multiples(query.cadence.us),
-        query.stages[-1] if once else query.cadence.us,
+        FOREVER if once else query.cadence.us,
         deadline_us=query.deadline_us,
         fixed=not isinstance(query.cadence, Bound),
         curve=None if query.quality is None else curve_of(query.quality),

@@ -413,7 +413,8 @@ def _rounded(numbers: F64, unit: float) -> F64:
     where its decimal is exactly the half and y a little less. The decimals that are read as the number are those
     within h of y, half of the distance to its neighbours; the one that is printed is the shortest of them, and of
     these the nearest. So it is the half where the half is within h, no whole number is, and no other tenth is nearer.
-    Beyond 2^53 a whole number always is within h: nothing changes.
+    None is exactly at h: of a number and its neighbour the middle has 54 bits. Beyond 2^53 a whole number always is
+    within h: nothing changes.
     """
     size = np.abs(numbers)
     here = size * unit < _EXACT  # not where it is NaN
@@ -421,16 +422,10 @@ def _rounded(numbers: F64, unit: float) -> F64:
     high, low = _product(size, unit)
     below = np.floor(high)
     rest = ((high - below) - 0.5) + low  # beyond the half
-    reach, even = np.spacing(size) * (unit / 2), (size.view(np.int64) & 1) == 0
-    is_half = _within(-rest, reach, even) & (rest > -0.05) & ~_within(rest + 0.5, reach, even)
+    reach = np.spacing(size) * (unit / 2)
+    is_half = (-rest < reach) & (rest > -0.05) & (rest + 0.5 > reach)
     nearest = (below + ((rest >= 0) | is_half)) / unit
     return np.where(here, np.where(nearest == 0, 0.0, np.copysign(nearest, numbers)), numbers)
-
-
-def _within(distance: F64, reach: F64, even: Bools) -> Bools:
-    """Whether a decimal at a distance is read as the number: one between two numbers is read as the even one."""
-    found: Bools = (distance < reach) | ((distance == reach) & even)
-    return found
 
 
 def _product(size: F64, unit: float) -> tuple[F64, F64]:

@@ -46,7 +46,8 @@ MIRRORED: Mapping[str, str] = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": 
 
 def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
     """Whether a SELECT reads an uncertain attribute, or says something of worlds."""
-    every = [*_expressions(select), *bound.conditions]
+    left = [condition for item in bound.tables for condition in item.left_on or ()]
+    every = [*_expressions(select), *bound.conditions, *left]
     calls = any(call.name in MONTE_CARLO for expression in every for call in expression.calls)
     clauses = any(isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause) for clause in select.clauses)
     having = select.having is not None and any(
@@ -151,6 +152,10 @@ class _WorldBinder:
         drawn = [part for part in (*parts, *self.bound.conditions) if self.rows.is_uncertain(part)]
         sure = [part for part in parts if part not in drawn]
         bound = replace(self.bound, conditions=tuple(one for one in self.bound.conditions if one not in drawn))
+        for item in self.bound.tables:
+            for condition in item.left_on or ():
+                if self.rows.is_uncertain(condition):
+                    self.problems.not_yet("a LEFT JOIN by an uncertain attribute", condition.span)
         found = bind_joins(bound, sure, self.problems)
         return found.joins, [*found.left, *drawn]
 

@@ -32,6 +32,7 @@ class WorldsKind(Kind[Worlds]):
     body = Worlds
     clauses = frozenset((RoundsClause, ConfidenceClause, AnswersClause))
     without_rows = "over uncertain attributes"
+    of_rows = "Worlds"
 
     def joins_windows(self, *, sampled: bool) -> bool:
         return True

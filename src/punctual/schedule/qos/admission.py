@@ -76,7 +76,7 @@ def overcommitted(
     known: Iterable[tuple[Contract, ExecutionCost]], prices: Prices, reading: float
 ) -> str | None:
     """A sentence where all queries together need more than there is, even at their lowest qualities."""
-    needed = reading + sum(prices.rows.pace * least_cost(one, cost) / one.bound_us for one, cost in known)
+    needed = reading + sum(prices.rows.pace * one.answers * least_cost(one, cost) / one.bound_us for one, cost in known)
     if needed <= prices.cores:
         return None
     return (

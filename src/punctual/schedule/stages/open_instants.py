@@ -52,7 +52,7 @@ def reopened(
     """The firings that a base keeps, of queries that still stand; ``timed`` says whether time counts now."""
     found: list[FiringGroup] = []
     for one in several:
-        for cohort in cohorts:
+        for cohort in (cohort for cohort in cohorts if cohort.one.stages):
             members = [number for number, query in enumerate(cohort.queries) if query in one.queries]
             group = _group(one, cohort.only(members), timed=timed) if members else None
             found += [] if group is None else unanswered(group, answered)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Protocol
 
-from punctual.errors import BindError, ParseError, Span, suggest
+from punctual.errors import BindError, Span, suggest
 from punctual.plan.world_expression import Constant, Operation, WorldExpression
 from punctual.sql.syntax.expression import Call, ExpressionSyntax, matching, split_commas, top_level
 from punctual.sql.syntax.tokens import Token
@@ -74,11 +74,10 @@ def world_expression(expression: ExpressionSyntax, leaves: Leaves) -> WorldExpre
     ------
     BindError
         ``bind.not-in-worlds`` for what only Spark knows, of something uncertain.
+    ParseError
+        ``parse.syntax`` for what is nested too deep: reading a part again goes deeper than anything here.
     """
-    try:
-        return _Binder(expression, leaves).bind(0, len(expression.tokens))
-    except RecursionError:
-        raise ParseError("parse.syntax", "this is nested too deep", span=expression.span) from None
+    return _Binder(expression, leaves).bind(0, len(expression.tokens))
 
 
 @dataclass(frozen=True, slots=True)
