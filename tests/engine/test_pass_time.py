@@ -18,8 +18,8 @@ AHEAD = 1_700_000_000 * SECOND
 def job(deadline: Micros, budget_us: Micros | None = 9 * SECOND, level: float | None = None) -> Any:
     """One that is due so long after the beginning of the pass, by the wall clock, with a DEADLINE of a second."""
     released = np.array([BEGAN + AHEAD + deadline - SECOND], np.int64)
-    asked = SimpleNamespace(deadlines=pa.array([SECOND], pa.int64()))
-    return SimpleNamespace(asked=asked, released=released, budget_us=budget_us, level=level)
+    allowed = pa.array([SECOND], pa.int64())
+    return SimpleNamespace(allowed=allowed, released=released, budget_us=budget_us, level=level)
 
 
 def by(*jobs: Any, finish_us: float = 0.0) -> Micros | None:

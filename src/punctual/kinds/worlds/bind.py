@@ -50,9 +50,7 @@ def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
     every = [*_expressions(select), *bound.conditions, *left]
     calls = any(call.name in MONTE_CARLO for expression in every for call in expression.calls)
     clauses = any(isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause) for clause in select.clauses)
-    having = select.having is not None and any(
-        _names_it(one, bound.scope) for one in conjuncts(select.having)
-    )
+    having = any(_names_it(one, bound.scope) for one in _having(select))
     if calls or clauses or having:
         return True
     found = (bound.scope.find(one.parts) for expression in every for one in expression.columns)
@@ -62,6 +60,10 @@ def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
 def _expressions(select: SelectSyntax) -> list[ExpressionSyntax]:
     items = [item.expression for item in select.items] + [item.expression for item in select.order]
     return [one for one in (*items, *select.groups, select.where, select.having) if one is not None]
+
+
+def _having(select: SelectSyntax) -> list[ExpressionSyntax]:
+    return [] if select.having is None else conjuncts(select.having)
 
 
 def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
@@ -253,7 +255,7 @@ class _WorldBinder:
         likely: tuple[Comparison, float] | None = None
         in_worlds: list[WorldExpression] = []
         of_answers: list[WorldExpression] = []
-        for part in conjuncts(self.select.having) if self.select.having is not None else []:
+        for part in _having(self.select):
             with self.problems.part():
                 if _names_it(part, self.scope):
                     likely = _likely(part)
@@ -314,10 +316,11 @@ class _WorldBinder:
             for clause in self.select.clauses
             if isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause)
         ]
+        having = [part.span for part in _having(self.select) if _names_it(part, self.scope)]
         name = self.columns.first.stream.name
         return BindError(
             "bind.nothing-uncertain", f'nothing in this query is uncertain: stream "{name}" has no uncertain column',
-            span=(calls or clauses or [self.select.items[0].span])[0],
+            span=(calls or clauses or having or [self.select.items[0].span])[0],
             detail="worlds differ in uncertain attributes, or in which rows exist",
             hint="declare one in CREATE STREAM, for example: kmh DOUBLE ~ NORMAL(kmh, kmh_sd)",
         )
