@@ -352,3 +352,23 @@ def test_types_that_do_not_fit(tmp_path: Path, select: str, fact: str) -> None:
     with pytest.raises(ProgramErrors) as refused:
         answers(tmp_path, f"{SPEED_SQL} CREATE QUERY q AS {select} PERIOD 1 MINUTE;", speeds(10))
     assert fact in [error.fact for error in refused.value.errors]
+
+
+@pytest.mark.parametrize("closed_forms", ["on", "off"])
+def test_windows_without_rows(tmp_path: Path, closed_forms: str) -> None:
+    rows = [row for row in speeds(400) if not 9.5 < (row["t"] - START) / SECOND < 31]
+    over = "FROM speed [RANGE 10 SECONDS]"
+    program = SPEED_SQL + (
+        f"CREATE QUERY groups AS SELECT k, avg(x) AS m {over} WHERE x > 0 GROUP BY k PERIOD 10 SECONDS;"
+        f"CREATE QUERY drawn AS SELECT floor(x) AS f, count(*) AS n {over} GROUP BY floor(x) PERIOD 10 SECONDS;"
+        "CREATE QUERY one AS SELECT count(*) AS n, avg(x) AS m, PROBABILITY(sum(x) > 3) AS p,"
+        f" INTERVAL(sum(x), 50%) AS i, HISTOGRAM(max(x), 3) AS h {over} WHERE x > 0 PERIOD 10 SECONDS CONFIDENCE 90% WITHIN 1%;"
+        f"CREATE QUERY plain AS SELECT sum(x) AS s, EXPECTED(avg(x)) AS e {over} PERIOD 10 SECONDS;"
+    )
+    found = answers(tmp_path, program, rows, {"closed_forms": closed_forms})
+    for number in (1, 2):
+        assert found["groups"][number]["rows"] == found["drawn"][number]["rows"] == []
+        nothing = {"n": 0.0, "m": None, "p": 0.0, "i": None, "h": [], "probability": 1.0}
+        assert found["one"][number]["rows"] == [nothing]
+        assert found["plain"][number]["rows"] == [{"s": None, "e": None, "probability": 1.0}]
+    assert all(found[query][0]["rows"] for query in found)

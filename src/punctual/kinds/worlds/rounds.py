@@ -20,7 +20,9 @@ from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.worlds import Effort, Worlds
 
 MOST_ROUNDS = 1_000_000
-"""An answer never has more: a half-width that asks for more is out of reach."""
+"""CONFIDENCE asks for no more: a half-width that needs more is out of reach."""
+MOST_NUMBERS = 1 << 25
+"""Nor for more than so many numbers of an aggregate, groups by rounds: a quarter of a gigabyte."""
 GROWTH = 4
 """How much further one look at the variance may carry."""
 
@@ -49,8 +51,9 @@ def settle(body: Worlds, rows: WorldRows, number: int, *, closed: bool) -> Settl
     said = Summaries(body, groups.keys, worlds, rows.codes)
     reached = True
     if effort.confidence is not None and groups.varies:
-        while (needed := _needed(effort, said, worlds.rounds)) > worlds.rounds and worlds.rounds < MOST_ROUNDS:
-            end = min(needed, GROWTH * worlds.rounds, MOST_ROUNDS)
+        most = min(MOST_ROUNDS, MOST_NUMBERS // max(1, worlds.count.shape[0]))
+        while (needed := _needed(effort, said, worlds.rounds)) > worlds.rounds and worlds.rounds < most:
+            end = min(needed, GROWTH * worlds.rounds, most)
             worlds = groups.until(end)
             said = Summaries(body, groups.keys, worlds, rows.codes)
         reached = needed <= worlds.rounds
