@@ -362,7 +362,8 @@ def test_windows_without_rows(tmp_path: Path, closed_forms: str) -> None:
         f"CREATE QUERY groups AS SELECT k, avg(x) AS m {over} WHERE x > 0 GROUP BY k PERIOD 10 SECONDS;"
         f"CREATE QUERY drawn AS SELECT floor(x) AS f, count(*) AS n {over} GROUP BY floor(x) PERIOD 10 SECONDS;"
         "CREATE QUERY one AS SELECT count(*) AS n, avg(x) AS m, PROBABILITY(sum(x) > 3) AS p,"
-        f" INTERVAL(sum(x), 50%) AS i, HISTOGRAM(max(x), 3) AS h {over} WHERE x > 0 PERIOD 10 SECONDS CONFIDENCE 90% WITHIN 1%;"
+        f" INTERVAL(sum(x), 50%) AS i, HISTOGRAM(max(x), 3) AS h {over} WHERE x > 0"
+        " PERIOD 10 SECONDS CONFIDENCE 90% WITHIN 1%;"
         f"CREATE QUERY plain AS SELECT sum(x) AS s, EXPECTED(avg(x)) AS e {over} PERIOD 10 SECONDS;"
     )
     found = answers(tmp_path, program, rows, {"closed_forms": closed_forms})
