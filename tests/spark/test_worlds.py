@@ -22,6 +22,8 @@ CREATE QUERY plain AS SELECT k, avg(x) AS m, INTERVAL(sum(x * n), 80%) AS i FROM
 WHERE x > 40 GROUP BY k {PERIOD}
 CREATE QUERY by_spark AS SELECT upper(k) AS u, max(x) AS m FROM speed [RANGE 10 SECONDS]
 WHERE x < 90 AND length(k) = 2 GROUP BY upper(k) HAVING avg(x) > 45 {PERIOD}
+CREATE QUERY dated AS SELECT date(t) AS day, k, avg(x) AS m FROM speed [RANGE 10 SECONDS]
+WHERE t > TIMESTAMP '2023-11-14 22:13:22Z' AND n * 0.1 <> 0.3 AND x + n * 0.1 > 10 GROUP BY date(t), k {PERIOD}
 CREATE QUERY pairs AS SELECT a.k, count(*) AS n, EXPECTED(sum(a.x * b.x)) AS e
 FROM speed [RANGE 3 SECONDS] AS a, speed [RANGE 2 SECONDS] AS b WHERE a.k = b.k AND a.x > b.x GROUP BY a.k {PERIOD}
 CREATE QUERY counted AS SELECT count(*) AS n, sum(n) AS s, avg(x) AS m FROM speed [RANGE 10 SECONDS] {PERIOD}

@@ -6,7 +6,7 @@ others of what a group is in every world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from punctual.errors import BindError, Span
@@ -31,6 +31,9 @@ from punctual.sql.problems import Problems, not_yet
 from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
 FUNCTIONS: tuple[WorldFunction, ...] = ("count", "sum", "avg", "min", "max")
+WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+RECKONED = (*WHOLE, "FLOAT", "DOUBLE", "BOOLEAN", "STRING")
+"""Types of columns that can be reckoned with in every world; others are Spark's."""
 EXAMPLES = {
     "expected": "EXPECTED(sum(x))",
     "probability": "PROBABILITY(sum(x) > 10)",
@@ -64,9 +67,14 @@ class RowLeaves:
         """Only what cannot be computed here is Spark's, so that most queries need none."""
         if self.is_uncertain(part):
             return False
-        return _is_column(part) or not self._is_known(part)
+        return _is_column(part) or not self.is_known(part)
 
-    def _is_known(self, part: ExpressionSyntax) -> bool:
+    def is_known(self, part: ExpressionSyntax) -> bool:
+        """Whether all of it could be computed here as Spark would: whole numbers with decimals are DECIMAL there."""
+        found = (self.scope.find(reference.parts) for reference in part.columns)
+        whole = any(one.column.type in WHOLE for several in found for one in several)
+        if whole and any(token.kind == "number" and "." in token.text for token in part.tokens):
+            return False
         try:
             world_expression(part, _ColumnsOnly(self.scope))
         except BindError:
@@ -101,13 +109,15 @@ class _ColumnsOnly:
 
     def is_certain(self, part: ExpressionSyntax) -> bool:
         found = self.scope.find(part.columns[0].parts) if _is_column(part) else []
-        return _is_column(part) and all(one.used == len(part.columns[0].parts) for one in found)
+        return bool(found) and all(
+            one.used == len(part.columns[0].parts) and one.column.type in RECKONED for one in found
+        )
 
     def certain(self, part: ExpressionSyntax) -> WorldExpression:
         return CertainColumn(0)
 
     def column(self, part: ExpressionSyntax) -> WorldExpression:
-        raise BindError("bind.not-in-worlds", "a field of a struct", span=part.span)
+        raise BindError("bind.not-in-worlds", "a field, or a type that is Spark's", span=part.span)
 
     def call(self, part: ExpressionSyntax, call: Call) -> WorldExpression | None:
         return None
@@ -135,7 +145,7 @@ class GroupLeaves:
         found = self._key(expression)
         if found is not None:
             return CertainColumn(found)
-        return self._folded(Folded("value", self.rows.bind(expression), span=expression.span))
+        return self.folded(Folded("value", self.rows.bind(expression), span=expression.span))
 
     def _key(self, part: ExpressionSyntax) -> int | None:
         problems = Problems()
@@ -155,7 +165,7 @@ class GroupLeaves:
     def _of_keys(self, part: ExpressionSyntax) -> bool:
         """Whether it is made of keys alone, in a way that only Spark knows."""
         columns = [part.part(one.first, one.end) for one in part.columns]
-        return all(self._key(column) is not None for column in columns) and not self.rows._is_known(part)
+        return all(self._key(column) is not None for column in columns) and not self.rows.is_known(part)
 
     def certain(self, part: ExpressionSyntax) -> WorldExpression:
         found = self._key(part)
@@ -184,9 +194,10 @@ class GroupLeaves:
             )
         if not is_aggregate(call.name):
             return None
-        return self._folded(self._aggregate(part, call))
+        return self.folded(self._aggregate(part, call))
 
-    def _folded(self, folded: Folded) -> WorldAggregate:
+    def folded(self, folded: Folded) -> WorldAggregate:
+        """The number of an aggregate among those of the query."""
         if folded not in self.aggregates:
             self.aggregates.append(folded)
         return WorldAggregate(self.aggregates.index(folded))
@@ -300,7 +311,7 @@ def _over_existing(expression: WorldExpression, groups: GroupLeaves) -> WorldExp
 
     def existing(leaf: WorldAggregate) -> WorldExpression:
         folded = groups.aggregates[leaf.number]
-        return groups._folded(Folded(folded.function, folded.argument, folded.where, span=folded.span))
+        return groups.folded(Folded(folded.function, folded.argument, folded.where, span=folded.span))
 
     return _over(expression, existing)
 
@@ -333,6 +344,5 @@ def _parameter(part: ExpressionSyntax, call: Call, span: Span) -> float:
 
 def _raise_first(problems: Problems) -> None:
     """What is wrong with a part is wrong with the whole."""
-    first: Sequence[Exception] = problems.errors
-    if first:
-        raise first[0]
+    if problems:
+        raise problems.errors[0]

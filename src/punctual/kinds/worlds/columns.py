@@ -30,10 +30,13 @@ class Plain:
 
 
 def kind_of_type(data_type: pa.DataType) -> Kind | None:
-    """What values of a type are in worlds; None where they are nothing that can be reckoned with."""
+    """What values of a type are in worlds; None where they are nothing that can be reckoned with.
+
+    A DECIMAL that Spark has computed meets doubles there, and becomes one, as it would in Spark.
+    """
     if pa.types.is_integer(data_type):
         return "whole"
-    if pa.types.is_floating(data_type):
+    if pa.types.is_floating(data_type) or pa.types.is_decimal(data_type):
         return "number"
     if pa.types.is_boolean(data_type):
         return "truth"
