@@ -46,7 +46,9 @@ def figures(plan: Plan) -> Result:
 
 def calibrated(backend: WarmBackend, plan: Plan) -> Measured:
     """Costs at rates at which all is exact and in time, up to the first at which it is not, and what follows."""
-    measure(backend, replace(_exact(plan, plan.rates[-1]), measured_s=plan.settle), steady(plan.rates[-1]))
+    for policy in ("best-effort", "dynamic-sampling"):
+        settling = replace(_exact(plan, plan.rates[-1]), measured_s=plan.settle / 2, qos=policy)
+        measure(backend, settling, steady(plan.rates[-1]))
     points: list[tuple[float, Point]] = []
     late = inf
     for rate in plan.rising:

@@ -33,8 +33,8 @@ class Plan:
     steps: int = 8
     warm: float = 10.0
     """So many deadlines pass before anything is judged: windows have four, the rest is for plans, compilers, costs."""
-    settle: float = 180.0
-    """So many seconds of exact answers before costs are measured: Java's compilers make them faster for minutes."""
+    settle: float = 240.0
+    """So many seconds of answers before costs are measured: Java's compilers make them faster for minutes."""
     policies: tuple[str, ...] = POLICIES
     parts: tuple[str, ...] = ("loads", "swings", "burst", "panes")
 
