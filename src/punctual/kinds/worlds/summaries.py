@@ -91,6 +91,8 @@ class Summaries:
     ) -> None:
         self._body, self._keys, self._worlds, self._codes = body, keys, worlds, codes
         self._without_worlds = without_worlds
+        self.rounds = worlds.rounds
+        """What it rests on; others may draw more meanwhile."""
         self._shape = (worlds.count.shape[0], worlds.rounds)
         there = worlds.count > 0 if body.grouped else np.ones(worlds.count.shape, np.bool_)
         if body.having is not None:
