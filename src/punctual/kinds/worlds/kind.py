@@ -15,6 +15,7 @@ from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.answers import world_result
 from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
+from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
 from punctual.kinds.worlds.drawing import WindowDrawing
 from punctual.kinds.worlds.rounds import FewerRounds
@@ -81,7 +82,9 @@ class WorldsKind(Kind[Worlds]):
         return way(self.body_of(query))
 
     def describe_rows(self, query: Query) -> list[str]:
-        return described(self.body_of(query), [output.name for output in query.outputs])
+        lines = described(self.body_of(query), [output.name for output in query.outputs])
+        ahead = ["live   more rounds while there is time, until shortly before each deadline"]
+        return [*lines, *ahead] if self.draws_ahead(query) and closed_forms(self.body_of(query)) is None else lines
 
     def describe(self, reader: Reader, unit: Unit) -> list[str]:
         raise InternalError("queries over worlds read no unit")
