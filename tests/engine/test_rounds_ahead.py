@@ -20,8 +20,8 @@ from punctual.clock import SECOND, ManualClock, SystemClock, iso
 from punctual.engine.engine import Engine
 from punctual.kinds.program import compile_program
 from punctual.kinds.world_run import WorldRun
-from punctual.kinds.worlds.drawing import WindowDrawing
-from punctual.kinds.worlds.rounds import as_drawn, settle
+from punctual.kinds.worlds.rounds.settle import as_drawn, settle
+from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
 from tests.inprocess.backend import InProcess
 

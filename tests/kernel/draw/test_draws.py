@@ -21,6 +21,7 @@ from punctual.kernel.draw import (
     draw_places,
     moments,
     source,
+    three_moments,
     uniforms,
     values_at,
 )
@@ -75,13 +76,18 @@ def test_means_and_variances(name: str) -> None:
     found = drawn(SPEEDS, identities(N), distribution, range(rounds))
     if found.dtype == np.int64:
         found = values_at(found, values)
-    mean, variance = moments(distribution, values)
+    mean, variance, third = three_moments(distribution, values)
+    for one, other in zip(moments(distribution, values), (mean, variance), strict=True):
+        np.testing.assert_array_equal(one, other)
     open_ones = variance > 0.0
     errors = ((found.mean(axis=1) - mean) / np.sqrt(np.where(open_ones, variance, 1.0) / rounds))[open_ones]
     assert errors.size > N // 2
     assert np.abs(errors).max() < 4.0
     assert (errors**2).mean() == pytest.approx(1.0, abs=4 * np.sqrt(2 / N))
     assert found.var(axis=1).sum() == pytest.approx(variance.sum(), rel=0.05)
+    cubes = (found - mean[:, None])[open_ones] ** 3
+    off = (cubes.mean(axis=1) - third[open_ones]) / np.maximum(cubes.std(axis=1) / np.sqrt(rounds), 1e-12)
+    assert (np.abs(off) < 3.0).mean() > 0.97
 
 
 def test_laws_of_numbers() -> None:

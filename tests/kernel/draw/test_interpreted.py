@@ -21,11 +21,11 @@ from punctual.kernel.draw import (
     fold,
     interpolated,
     merged,
-    moments,
     nearest,
     normal_above,
     source,
     stretches,
+    three_moments,
 )
 from punctual.kernel.draw.folds import Function
 from tests.kernel.draw.plain import identities
@@ -49,7 +49,7 @@ def outcome() -> list[Any]:
     ]
     for choice in choices:
         places = draw_places(drawn_from, rows[:4], choice, rounds)
-        found += [places, *moments(choice, random.normal(0.0, 1.0, 50))]
+        found += [places, *three_moments(choice, random.normal(0.0, 1.0, 50))]
     present = existing(drawn_from, stretches(rows, wide / 4, rows // np.uint64(3)), rounds)
     found += [draw_numbers(drawn_from, rows, Uniform(middle, middle + wide), rounds), present]
     values = draw_numbers(drawn_from, rows, Normal(middle, wide), rounds)
@@ -58,7 +58,8 @@ def outcome() -> list[Any]:
     for function in FUNCTIONS:
         found += finished(function, folded)
     with np.errstate(invalid="ignore"):
-        found += [expected(values, present).mean, expected(values, present).half_width]
+        one = expected(values, present)
+        found += [one.mean, one.low, one.high]
     found += [normal_above(middle, wide, 1.0), *(law.probability for law in count_laws(group, 3, wide))]
     return found
 

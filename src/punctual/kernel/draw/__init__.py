@@ -25,7 +25,7 @@ from punctual.kernel.draw.existence import Stretches, existing, stretches
 from punctual.kernel.draw.folds import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.histograms import Histogram, histogram, likeliest
 from punctual.kernel.draw.in_time import interpolated
-from punctual.kernel.draw.moments import moments
+from punctual.kernel.draw.moments import moments, three_moments
 from punctual.kernel.draw.nearest import nearest
 from punctual.kernel.draw.observed import anywhere, empirical
 from punctual.kernel.draw.philox import Source, source, uniforms
@@ -83,6 +83,7 @@ __all__ = [
     "source",
     "stretches",
     "sum_variances",
+    "three_moments",
     "uniforms",
     "values_at",
 ]

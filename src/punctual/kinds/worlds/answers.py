@@ -19,8 +19,8 @@ from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
-from punctual.kinds.worlds.drawing import WindowDrawing
-from punctual.kinds.worlds.rounds import Settled, as_drawn, settle
+from punctual.kinds.worlds.rounds.settle import Settled, as_drawn, settle
+from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Said
 from punctual.kinds.worlds.types import WorldTypes
 from punctual.plan.worlds import Worlds

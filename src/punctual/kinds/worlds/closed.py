@@ -186,7 +186,7 @@ class ClosedForms:
         certain, factors = affine(argument, self._leaf, self._rows.size)
         mean, variance = certain, np.zeros(self._rows.size)
         for number, factor in factors.items():
-            own_mean, own_variance = self._groups.rows_of_window.moments(number, self._rows)
+            own_mean, own_variance, _third = self._groups.rows_of_window.moments(number, self._rows)
             mean = mean + factor * own_mean
             variance = variance + factor * factor * own_variance
         return mean, variance

@@ -17,8 +17,8 @@ from punctual.kinds.worlds.answers import world_result
 from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
 from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
-from punctual.kinds.worlds.drawing import WindowDrawing
-from punctual.kinds.worlds.rounds import FewerRounds
+from punctual.kinds.worlds.rounds.settle import FewerRounds
+from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.types import WorldTypes
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowNeeds, Unit

@@ -28,9 +28,9 @@ from punctual.kernel.draw import (
     draw_places,
     empirical,
     interpolated,
-    moments,
     nearest,
     source,
+    three_moments,
 )
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
@@ -70,15 +70,16 @@ class DrawnColumn:
             found[law.rows] = True
         return found
 
-    def moments(self) -> tuple[F64, F64]:
-        """Mean and variance of each row, NaN where it is NULL."""
-        mean, variance = self.certain.values.astype(np.float64), np.zeros(self.identity.size)
+    def moments(self) -> tuple[F64, F64, F64]:
+        """Mean, variance and third central moment of each row, NaN where it is NULL."""
+        mean = self.certain.values.astype(np.float64)
+        variance, third = np.zeros(self.identity.size), np.zeros(self.identity.size)
         if self.certain.known is not None:
             mean = np.where(self.certain.known, mean, np.nan)
         for law in self.laws:
             pool = None if law.pool is None else law.pool.values.astype(np.float64)
-            mean[law.rows], variance[law.rows] = moments(law.law, pool)
-        return mean, variance
+            mean[law.rows], variance[law.rows], third[law.rows] = three_moments(law.law, pool)
+        return mean, variance, third
 
     def bundle(self, rows: I64, rounds: range) -> Bundle:
         """Its values for some rows, in ascending order, in every one of these rounds."""
@@ -175,5 +176,3 @@ def _found(
 def _doubles(column: pa.Array) -> F64:
     found: F64 = pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")).to_numpy(zero_copy_only=False)
     return found
-
-

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.state import F64, I64, Bools
-from punctual.kernel.draw import Probability, expected, histogram, interval, likeliest, of_counts, probability
+from punctual.kernel.draw import Expected, Probability, expected, histogram, interval, likeliest, of_counts, probability
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kinds.worlds.columns import plain_column
 from punctual.kinds.worlds.evaluate import evaluate
@@ -29,6 +29,7 @@ from punctual.plan.world_expression import (
     WorldAggregate,
     WorldExpression,
     WorldSummary,
+    leaves,
 )
 from punctual.plan.worlds import Summed, Worlds
 
@@ -70,6 +71,18 @@ class Summarised:
         return len(self.probability.values)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Seldom:
+    """What rounds may have missed (``rounds/seldom.py``).
+
+    ``least_rounds`` says for each aggregate from how many rounds on the expectations of each group have intervals,
+    ``varies`` which groups differ between worlds: one that came out the same in all rounds says nothing of the others.
+    """
+
+    least_rounds: tuple[F64, ...]
+    varies: Bools
+
+
 class WithoutWorlds(Protocol):
     """What is known without any world (``closed.py``)."""
 
@@ -88,9 +101,11 @@ class Summaries:
         worlds: GroupWorlds,
         codes: TextCodes,
         without_worlds: WithoutWorlds | None = None,
+        seldom: Seldom | None = None,
     ) -> None:
         self._body, self._keys, self._worlds, self._codes = body, keys, worlds, codes
         self._without_worlds = without_worlds
+        self._seldom = seldom
         self.rounds = worlds.rounds
         """What it rests on; others may draw more meanwhile."""
         self._shape = (worlds.count.shape[0], worlds.rounds)
@@ -193,7 +208,8 @@ class Summaries:
                 return _of_probability(probability(np.ascontiguousarray(values & there), self._there))
             case "EXPECTED":
                 found = expected(np.ascontiguousarray(values, np.float64), np.ascontiguousarray(there))
-                low, high = found.mean - found.half_width, found.mean + found.half_width
+                missed = self._may_have_missed(summed.of, found)
+                low, high = (np.where(missed, np.nan, end) for end in (found.low, found.high))
                 return Said(pa.array(found.mean, mask=found.worlds == 0), low, high)
             case "INTERVAL":
                 ends = interval(np.asarray(values, np.float64), summed.parameter, there)
@@ -206,6 +222,15 @@ class Summaries:
             case "HISTOGRAM":
                 return Said(self._histograms(of, values, there, int(summed.parameter)))
         raise InternalError(f"{summed.summary} says nothing")
+
+    def _may_have_missed(self, of: WorldExpression, found: Expected) -> Bools:
+        """Which expectations have no interval, since worlds that are seldom drawn may not have come."""
+        if self._seldom is None:
+            return np.zeros(found.worlds.size, np.bool_)
+        aggregates = [self._seldom.least_rounds[one.number] for one in leaves(of) if isinstance(one, WorldAggregate)]
+        few = found.worlds < np.max([np.zeros(found.worlds.size), *aggregates], axis=0)
+        missed: Bools = few | (self._seldom.varies & (found.sd == 0.0))
+        return missed
 
     def _of_one_world(self, summed: Summed, of: Bundle) -> Said | None:
         """What is the same in all worlds is known exactly."""

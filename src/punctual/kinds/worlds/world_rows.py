@@ -113,10 +113,10 @@ class WorldRows:
             rules = np.where(one.rule.is_valid().to_numpy(zero_copy_only=False)[rows], codes, -1)
         return one.probability[rows], rules
 
-    def moments(self, attribute: int, rows: I64) -> tuple[F64, F64]:
-        """Mean and variance of an attribute of some rows, NaN where it is NULL."""
-        mean, variance = self.attributes[attribute].moments()
-        return mean[rows], variance[rows]
+    def moments(self, attribute: int, rows: I64) -> tuple[F64, F64, F64]:
+        """Mean, variance and third central moment of an attribute of some rows, NaN where it is NULL."""
+        mean, variance, third = self.attributes[attribute].moments()
+        return mean[rows], variance[rows], third[rows]
 
     def leaves(self, rows: I64, rounds: range) -> Leaves:
         """The values of some rows, in ascending order, in each round; each is drawn once."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.estimate.quality_curve import CONVEX, QualityCurve
-from punctual.kinds.worlds.drawing import WindowDrawing
+from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Summarised
 from punctual.plan.worlds import Effort
 
@@ -73,7 +73,7 @@ def settle(effort: Effort, drawing: WindowDrawing, number: int, share: float = 1
     drawing.until(_fewer(0, asked, share))
     said, needed = drawing.look()
     while (enough := _fewer(0, needed, share)) > said.rounds and said.rounds < drawing.most:
-        drawing.until(min(enough, GROWTH * said.rounds))
+        drawing.until(min(enough, max(drawing.for_tails, GROWTH * said.rounds)))
         said, needed = drawing.look()
     return Settled(said.all(), said.rounds, needed, drawing.marked)
 

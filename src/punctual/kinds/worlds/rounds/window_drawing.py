@@ -16,7 +16,8 @@ import pyarrow as pa
 from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.closed import ClosedForms, closed_forms
 from punctual.kinds.worlds.drawn_groups import DrawnGroups
-from punctual.kinds.worlds.needed_rounds import MOST_ROUNDS, needed_rounds
+from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS, needed_rounds
+from punctual.kinds.worlds.rounds.seldom import rounds_for_tails, seldom
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.world_rows import WorldRows
@@ -42,6 +43,9 @@ class WindowDrawing:
         self._known = run.closed_forms and closed_forms(body) is not None
         drawn_keys = body.drawn_keys and not self._known
         self._groups = DrawnGroups(body, self._rows) if drawn_keys else GroupsInWorlds(body, self._rows)
+        self._seldom = seldom(body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
+        self.for_tails = 0 if self._seldom is None else rounds_for_tails(body, self._seldom)
+        """From so many rounds on all expectations have intervals."""
         self._changed = Condition()
         self._parts: list[Any] = []
         self._later: dict[int, Any] = {}
@@ -97,7 +101,7 @@ class WindowDrawing:
     def look(self) -> tuple[Summaries, int]:
         """What the rounds so far say, and how many CONFIDENCE asks for by that."""
         said = self.said(self.rounds)
-        self.asked_for = needed_rounds(self._body.effort, said, said.rounds)
+        self.asked_for = max(self.for_tails, needed_rounds(self._body.effort, said, said.rounds))
         return said, self.asked_for
 
     @property
@@ -138,11 +142,11 @@ class WindowDrawing:
                 self._parts = self._parts if self._body.drawn_keys else [self._groups.joined(self._parts)]
                 parts = list(self._parts)
             worlds = self._groups.joined(parts)
-            return Summaries(self._body, self._groups.keys, worlds, self._rows.codes)
+            return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, seldom=self._seldom)
         assert isinstance(self._groups, GroupsInWorlds), "where keys are drawn worlds differ"
         worlds = replace(self._groups.part(range(1)), rounds=rounds)
-        forms = ClosedForms(self._body, self._groups) if self._known else None
-        return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, forms)
+        forms, missed = (ClosedForms(self._body, self._groups), None) if self._known else (None, self._seldom)
+        return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, forms, missed)
 
     def _taken(self, until: int) -> range:
         """The next rounds that nobody has begun, as many as are drawn at once and none beyond ``until``."""

@@ -1,0 +1,198 @@
+"""Answers over worlds against what probability theory says of them: normal sums, Poisson's binomial counts, opposites.
+
+Windows follow each other without a gap, so each has rows of its own: their worlds are independent of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from punctual.clock import SECOND
+from tests.engine.test_worlds import START, answers, by_key, in_window
+from tests.inprocess.backend import InProcess
+from tests.oracles import possible_worlds as oracle
+
+NORMAL_SQL = """
+CREATE STREAM loads (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, x DOUBLE ~ NORMAL(x, sd), sd DOUBLE)
+FROM FILES 'in' FORMAT JSON;
+"""
+TAGS_SQL = """
+CREATE STREAM tags (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, p DOUBLE PROBABILITY)
+FROM FILES 'in' FORMAT JSON;
+"""
+OVER = "FROM loads [RANGE 1 SECOND]"
+EACH = "PERIOD 1 SECOND"
+DRAWN = {"closed_forms": "off"}
+
+
+def normal_rows(windows: int, size: int = 8) -> list[oracle.Row]:
+    """So many rows in each second, and one more that completes the last."""
+    random = np.random.default_rng([windows, size])
+    means, deviations = random.normal(50.0, 20.0, (windows, size)), random.uniform(0.5, 9.0, (windows, size))
+    rows = [
+        {"t": START + window * SECOND + 1 + number, "k": f"k{number % 2}", "x": float(means[window, number]),
+         "sd": float(deviations[window, number])}
+        for window in range(windows) for number in range(size)
+    ]  # fmt: skip
+    return [*rows, {"t": START + windows * SECOND, "k": "k0", "x": 50.0, "sd": 1.0}]
+
+
+def law_of_sum(rows: Sequence[oracle.Row]) -> NormalDist:
+    return NormalDist(math.fsum(row["x"] for row in rows), math.sqrt(math.fsum(row["sd"] ** 2 for row in rows)))
+
+
+def only_row(answer: dict[str, Any]) -> dict[str, Any]:
+    (row,) = answer["rows"]
+    assert isinstance(row, dict)
+    return row
+
+
+def test_expected_sums_of_normal_values_are_exact(tmp_path: Path) -> None:
+    """To the last bit: the sum of the means as fractions, rounded once."""
+    rows = normal_rows(windows=50)
+    program = f"{NORMAL_SQL} CREATE QUERY q AS SELECT k, EXPECTED(sum(x)) AS e {OVER} GROUP BY k {EACH};"
+    found = answers(tmp_path, program, rows)["q"]
+    assert len(found) == 50
+    for answer in found:
+        assert (answer["basis"], answer["rounds"], answer["error"]) == ("exact", 0, None)
+        for (key,), row in by_key(answer, "k").items():
+            mine = [Fraction(one["x"]) for one in in_window(rows, answer, 1) if one["k"] == key]
+            assert row["e"] == float(sum(mine))
+
+
+def test_ends_of_intervals_are_those_of_the_normal_law(tmp_path: Path) -> None:
+    """Of 1,000 rounds, as the mean of 200 windows: within 0.02 deviations of 1.96, though nothing says it is normal.
+
+    The 25th of 1,000 values is 0.085 deviations off in one window, so their mean 0.006; and its own mean is at 1.967.
+    """
+    rows = normal_rows(windows=200)
+    program = f"{NORMAL_SQL} CREATE QUERY q AS SELECT INTERVAL(sum(x), 95%) AS i {OVER} {EACH} ROUNDS 1000;"
+    found = answers(tmp_path, program, rows, DRAWN)["q"]
+    assert len(found) == 200
+    ends = []
+    for answer in found:
+        assert (answer["basis"], answer["rounds"], answer["error"]) == ("worlds", 1000, None)
+        law, i = law_of_sum(in_window(rows, answer, 1)), only_row(answer)["i"]
+        ends.append(((i["low"] - law.mean) / law.stdev, (i["high"] - law.mean) / law.stdev))
+    low, high = np.mean(ends, axis=0)
+    assert low == pytest.approx(-1.96, abs=0.02)
+    assert high == pytest.approx(1.96, abs=0.02)
+    assert np.std(ends, axis=0) == pytest.approx(0.085, abs=0.02)
+
+
+def test_probabilities_of_normal_sums(tmp_path: Path) -> None:
+    """Without worlds they are the law's; in 400 worlds as far from it as chance brings them, and no farther."""
+    windows, rounds = 300, 400
+    rows = normal_rows(windows)
+    select = "PROBABILITY(sum(x) > 400) AS above, PROBABILITY(sum(x) <= 380) AS below"
+    program = f"{NORMAL_SQL} CREATE QUERY q AS SELECT {select} {OVER} {EACH} ROUNDS {rounds};"
+    exact = answers(tmp_path / "exact", program, rows)["q"]
+    drawn = answers(tmp_path / "drawn", program, rows, DRAWN)["q"]
+    distances = []
+    for known, answer in zip(exact, drawn, strict=True):
+        law = law_of_sum(in_window(rows, known, 1))
+        for name, share in (("above", 1.0 - law.cdf(400)), ("below", law.cdf(380))):
+            assert only_row(known)[name] == pytest.approx(share, abs=1e-12)
+            if 0.02 < share < 0.98:
+                error = math.sqrt(share * (1.0 - share) / rounds)
+                distances.append((only_row(answer)[name] - share) / error)
+    assert len(distances) > 200
+    assert np.mean(distances) == pytest.approx(0.0, abs=4 / math.sqrt(len(distances)))
+    assert np.var(distances) == pytest.approx(1.0, abs=6 / math.sqrt(len(distances)))
+
+
+def tagged_rows(windows: int, size: int = 9) -> list[oracle.Row]:
+    random = np.random.default_rng(size)
+    p = random.choice([0.05, 0.3, 0.5, 0.85, 1.0], (windows, size))
+    rows = [
+        {"t": START + window * SECOND + 1 + number, "k": f"k{number}", "p": float(p[window, number])}
+        for window in range(windows) for number in range(size)
+    ]  # fmt: skip
+    return [*rows, {"t": START + windows * SECOND, "k": "end", "p": 1.0}]
+
+
+def law_of_count(rows: Sequence[oracle.Row]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Poisson's binomial law: the product of a polynomial for each row."""
+    law = np.ones(1)
+    for row in rows:
+        law = np.convolve(law, [1.0 - row["p"], row["p"]])
+    return law
+
+
+def test_counts_have_poissons_binomial_law(tmp_path: Path) -> None:
+    """Without worlds to twelve digits; by worlds every number of rows comes as often as the table says."""
+    windows, rounds, numbers = 60, 500, range(11)
+    rows = tagged_rows(windows)
+    over = "FROM tags [RANGE 1 SECOND]"
+    at_least = ", ".join(f"PROBABILITY(count(*) >= {n}) AS n{n}" for n in numbers)
+    equal = ", ".join(f"PROBABILITY(count(*) = {n}) AS n{n}" for n in numbers)
+    program = TAGS_SQL + (
+        f"CREATE QUERY exact AS SELECT EXPECTED(count(*)) AS e, {at_least} {over} {EACH};"
+        f"CREATE QUERY drawn AS SELECT {equal} {over} {EACH} ROUNDS {rounds};"
+    )
+    found = answers(tmp_path, program, rows)
+    squares, freedom = 0.0, 0
+    for exact, drawn in zip(found["exact"], found["drawn"], strict=True):
+        assert (exact["basis"], drawn["basis"]) == ("exact", "worlds")
+        window = in_window(rows, exact, 1)
+        law = np.zeros(len(numbers) + 1)
+        law[: len(window) + 1] = law_of_count(window)
+        assert only_row(exact)["e"] == pytest.approx(math.fsum(row["p"] for row in window), rel=1e-12)
+        tails = [only_row(exact)[f"n{n}"] for n in numbers]
+        assert tails == pytest.approx([law[n:].sum() for n in numbers], abs=1e-12)
+        shares = np.array([only_row(drawn)[f"n{n}"] for n in numbers])
+        assert shares.sum() == pytest.approx(1.0)
+        assert not shares[law[: len(numbers)] == 0.0].any()
+        likely = np.flatnonzero(law[: len(numbers)] * rounds >= 5)
+        squares += float((((shares - law[: len(numbers)])[likely] ** 2) * rounds / law[likely]).sum())
+        freedom += likely.size - 1
+    assert squares == pytest.approx(freedom, abs=5 * math.sqrt(2 * freedom))
+
+
+def test_a_condition_and_its_opposite_of_two_queries_add_up_to_one(tmp_path: Path) -> None:
+    """Both see the same worlds, whatever else they ask for."""
+    rows = normal_rows(windows=40)
+    condition = "avg(x) + max(x) > 115"
+    program = NORMAL_SQL + (
+        f"CREATE QUERY holds AS SELECT PROBABILITY({condition}) AS p {OVER} {EACH} ROUNDS 77;"
+        f"CREATE QUERY fails AS SELECT min(x) AS m, PROBABILITY(NOT ({condition})) AS p {OVER}"
+        f" WHERE x IS NOT NULL {EACH} ROUNDS 77;"
+    )
+    found = answers(tmp_path, program, rows)
+    both = [(only_row(one)["p"], only_row(other)["p"]) for one, other in zip(found["holds"], found["fails"])]
+    assert len(both) == 40
+    assert sum(0.0 < one < 1.0 for one, _other in both) > 10
+    for one, other in both:
+        assert one + other == pytest.approx(1.0, abs=1e-15)
+        assert one * 77 == pytest.approx(round(one * 77), abs=1e-9)
+
+
+ANY = (
+    "SELECT k, avg(x) AS a, max(x) AS m, PROBABILITY(sum(x) > 200) AS p, INTERVAL(min(x), 90%) AS i,"
+    f" HISTOGRAM(sum(x), 4) AS h {OVER} WHERE x > 20 GROUP BY k {EACH} ROUNDS 50"
+)
+
+
+def written(folder: Path, options: dict[str, str], tasks: int = 2) -> bytes:
+    """The bytes of the answers of a run."""
+    answers(folder, f"{NORMAL_SQL} CREATE QUERY q AS {ANY};", normal_rows(windows=6), options, lambda: InProcess(tasks))
+    return (folder / "out" / "q.jsonl").read_bytes()
+
+
+def test_one_seed_has_one_text_and_every_seed_another(tmp_path: Path) -> None:
+    one = written(tmp_path / "one", {"seed": "1"})
+    assert b'"rounds":50' in one
+    assert written(tmp_path / "again", {"seed": "1"}) == one
+    assert written(tmp_path / "tasks", {"seed": "1"}, tasks=5) == one
+    texts = {seed: written(tmp_path / seed, {"seed": seed}) for seed in ("0", "2", "1000001")}
+    texts["1"] = one
+    assert len(set(texts.values())) == len(texts)
+    assert written(tmp_path / "default", {}) == texts["0"]
