@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
@@ -17,6 +18,7 @@ from punctual.engine.answers.ended_answers import without_ended
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
+from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.committed import Committed
@@ -53,6 +55,7 @@ from punctual.schedule.releases import due_instants
 from punctual.schedule.stages.endings import Ending, ended
 from punctual.schedule.stages.once import asked_now
 from punctual.schedule.stages.open_instants import OpenInstants, reopened
+from punctual.schedule.stages.sharing import Drawn
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
 from punctual.store.products import Produced
@@ -94,6 +97,7 @@ class Core:
         self.held = HeldBatches(store, backend, clock, options.placement)
         self.costs = Costs(store.costs, backend, self.held, clock)
         """What reading and answering cost."""
+        self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds)
         self.ledger = Ledger(
             store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
         )
@@ -361,18 +365,26 @@ class Core:
         """What queries from rows will cost, for deadlines; where none count nobody asks."""
         return self.costs.executions() if self._timed else None
 
-    def answer(self, groups: Sequence[FiringGroup]) -> Callable[[], AnsweredPass]:
-        """Answer firings from what is held."""
+    def answer(self, groups: Sequence[FiringGroup], *, hurries: bool) -> Callable[[], AnsweredPass]:
+        """Answer firings from what is held; where it ``hurries``, from what was drawn ahead as it is."""
         running, jobs = self.programs.running, self._jobs.of(groups)
-        options = self.programs.options
-        worlds = WorldRun(options.seed, options.closed_forms)
-        bounds = RowBounds(options.max_answer_rows, options.max_join_rows, worlds)
+        options, run = self.programs.options, self._world_run()
+        bounds = RowBounds(options.max_answer_rows, options.max_join_rows, run, self.ahead, hurries)
 
         def answered() -> AnsweredPass:
             found = self._answering.answer(self.held.with_sheds(jobs), self.held.holders, running.timing, bounds)
             return replace(found, executions=self._executions())
 
         return answered
+
+    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[Mapping[Any, Drawn], frozenset[str]]]:
+        """Make firings ready for draws ahead of their answers."""
+        jobs, run = [one for job in self._jobs.of(groups) for one in job.each()], self._world_run()
+        return lambda: self.ahead.prepare(jobs, self.held.holders.rows, run)
+
+    def _world_run(self) -> WorldRun:
+        options = self.programs.options
+        return WorldRun(options.seed, options.closed_forms, self.costs.rounds)
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""

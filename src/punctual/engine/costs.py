@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from punctual.clock import Clock
+from punctual.engine.answers.round_model import RoundModel
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.held.held_batches import HeldBatches
 from punctual.estimate.accounts import Accounts
@@ -12,12 +13,14 @@ from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.known_costs import KnownCosts
 from punctual.estimate.operator_costs import FIRST_GUESS
 from punctual.estimate.row_costs import RowCosts
+from punctual.plan.row_query import RowStatement
+from punctual.plan.shared import RowReader
 from punctual.runtime.backend import Backend
 from punctual.store.noted import Noted
 
 
 class Costs:
-    """The models of one engine: ``accounts`` of reading and of panes, ``rows`` of row queries."""
+    """The models of one engine: ``accounts`` of reading and of panes, ``rows`` of row queries, ``rounds`` of worlds."""
 
     def __init__(self, saved: Noted, backend: Backend, held: HeldBatches, clock: Clock) -> None:
         self._saved = saved
@@ -28,6 +31,7 @@ class Costs:
         self._saved_rates = known.rates
         self.accounts = Accounts(known.accounts)
         self.rows = RowModel(known.rows, backend.core_time.untaken_us, clock.monotonic)
+        self.rounds = RoundModel(clock)
 
     def executions(self) -> dict[str, ExecutionCost] | None:
         """What the next execution of each row query will cost; None where nobody knows. On the holder's thread."""
@@ -35,7 +39,9 @@ class Costs:
         readers = holders.running.plan.row_readers
         through = {name: progress.through for name, progress in self._held.progress.items()}
         known = [one for one in readers if all(name.lower() in through for name in one.query.streams)]
-        return self.rows.executions(known, holders.rows, through) if known else None
+        by_rows = [one for one in known if one.query.name not in self.rounds.costs or not _is_plain(one)]
+        found = self.rows.executions(by_rows, holders.rows, through) if by_rows else None
+        return self.rounds.added(found, frozenset(one.query.name for one in readers))
 
     def known(self) -> KnownCosts:
         """All of it as it is now."""
@@ -52,3 +58,8 @@ class Costs:
         """Keep it with the state, if there is anything to keep."""
         if self._held.installed and (self.rows.costs.queries or self.accounts.costs):
             self._saved.save(self.known())
+
+
+def _is_plain(reader: RowReader) -> bool:
+    """Whether the driver reads its rows itself."""
+    return isinstance(reader.statement, RowStatement) and reader.statement.plain is not None

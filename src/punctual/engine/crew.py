@@ -47,24 +47,29 @@ class _Work:
 
 
 class Worker:
-    """One thread and its queue. It starts with the first thing to do."""
+    """A thread and its queue, or several of one queue. They start with the first thing to do."""
 
-    def __init__(self, name: str, inbox: SimpleQueue[Any]) -> None:
+    def __init__(self, name: str, inbox: SimpleQueue[Any], threads: int = 1) -> None:
         self._name = name
         self._inbox = inbox
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._count = threads
+        self._threads: list[threading.Thread] = []
 
     def do(self, what: Callable[[], Any], then: Callable[[Any], None] | None = None) -> None:
-        """Do this after all that was asked for before; without ``then`` only a failure comes back."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"punctual-{self._name}", daemon=True)
-            self._thread.start()
+        """Do this once a thread is free, and all that was asked for before has begun; without ``then`` only a failure
+        comes back."""
+        if not self._threads:
+            name = f"punctual-{self._name}"
+            self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for _n in range(self._count)]
+            for thread in self._threads:
+                thread.start()
         self._queue.put(_Work(what, then))
 
     def leave(self) -> None:
         """Nothing more will be asked."""
-        self._queue.put(None)
+        for _thread in range(self._count):
+            self._queue.put(None)
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
@@ -83,15 +88,17 @@ def _nothing(_result: Any) -> None:
 
 
 class Crew:
-    """The engine's threads: one reads batches, one holds what is kept and answers from it, one looks at sources."""
+    """The engine's threads: one reads batches, one holds what is kept and answers from it, one looks at sources, and so
+    many as there are cores draw rounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, cores: int) -> None:
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         self.reader = Worker("reader", self.inbox)
         self.holder = Worker("holder", self.inbox)
         self.scout = Worker("scout", self.inbox)
+        self.joblets = Worker("joblets", self.inbox, cores)
 
     def leave(self) -> None:
         """Let all of them go."""
-        for worker in (self.reader, self.holder, self.scout):
+        for worker in (self.reader, self.holder, self.scout, self.joblets):
             worker.leave()

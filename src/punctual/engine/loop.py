@@ -48,11 +48,14 @@ from punctual.schedule.events import (
     CompletionAsked,
     Drop,
     Event,
+    JobletEnded,
     Journal,
     Look,
     Moment,
     NothingRead,
     PassAnswered,
+    Prepare,
+    Prepared,
     ProgramChanged,
     Read,
     ReadAsked,
@@ -66,6 +69,7 @@ from punctual.schedule.events import (
 )
 from punctual.schedule.stages.endings import cancelled
 from punctual.schedule.stages.open_instants import open_instants
+from punctual.schedule.stages.sharing import Draw
 from punctual.schedule.state import Mode, State
 from punctual.schedule.step import step
 
@@ -104,7 +108,7 @@ class Loop:
         self.progress = progress
         self._clock = clock
         self._watch = watch
-        self._crew = Crew()
+        self._crew = Crew(max(1, int(core.backend.cores)))
         self._shedding = Shedding()
         self._warnings = ContractWarnings(core.store.warnings, core.report)
         self._why_shed = ""
@@ -274,9 +278,18 @@ class Loop:
                 self.core.ledger.shed(ShedRecord(None, notice.level, None, notice.why))
             case Answer():
                 self._answer(command)
+            case Prepare(firings):
+                self._do(self._crew.holder, self.core.prepare(firings), lambda f: self._send(Prepared(self._now(), *f)))
+            case Draw(joblet, stage):
+                self._do(
+                    self._crew.joblets,
+                    self.core.ahead.draw(command),
+                    lambda found: self._send(JobletEnded(self._now(), joblet, stage, *found)),
+                )
             case StopQuery(query, fact, hint):
                 self._stop([(query, reason_to_stop(query, fact, hint))])
-            case Drop(open_from):
+            case Drop(open_from, drawn):
+                self.core.ahead.only(drawn)
                 self._do(self._crew.holder, self.core.drop(open_from), lambda _nothing: None)
             case Compact(batch):
                 self._do(self._crew.holder, self.core.export(batch), lambda found: self._exported(batch, found))
@@ -361,13 +374,14 @@ class Loop:
                 self._stop(failed)
             gone = frozenset(name for name, _why in failed)
             rows_spent = found.rows_spent + RowsSpent(finish_us=found.from_rows * delivered_us)
-            rows = found.rows_us, rows_spent, found.executions
-            logged_before = self.core.delivery.closed_before
-            self._send(PassAnswered(self._now(), took, gone, found.costs, *rows, logged_before))
+            rows = found.rows_us, rows_spent, found.executions, self.core.delivery.closed_before
+            rounds = found.drawn, found.rounds_us
+            self._send(PassAnswered(self._now(), took, gone, found.costs, *rows, *rounds))
             if self.state.rules.timed and self.state.executions:
                 self._warnings.found(warnings(self.state))
 
-        self._do(self._crew.holder, self.core.answer(groups), answered)
+        hurries = self.state.draws is not None
+        self._do(self._crew.holder, self.core.answer(groups, hurries=hurries), answered)
 
     def _exported(self, batch: int, sections: Any) -> None:
         work = self.core.rebase(batch, sections, open_instants(self.state.firings))
@@ -423,6 +437,7 @@ class Loop:
         programs = self.core.programs
         rates, options = programs.rates, programs.options
         self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, rates, options))
+        self.core.ahead.only(frozenset(self.state.sharing.drawn))
 
 
 def _jvm_died() -> RunError:

@@ -23,7 +23,7 @@ def sampled_by(reader: RowReader) -> str | None:
     """How its windows are sampled where that is asked for, in a few words; None where nothing is to be said."""
     if reader.query.quality is None:
         return None
-    if (said := no_effect(reader)) is not None:
+    if (said := no_effect(reader) or kind_of(reader.query).instead_of_rows(reader.query)) is not None:
         return said
     if isinstance(reader.statement, RowStatement) and reader.statement.sampling is None:
         return None
@@ -39,7 +39,7 @@ def sample_lines(reader: Reader | RowReader, unit: Unit | None = None) -> list[s
     """
     if reader.query.quality is None:
         return []
-    if (said := no_effect(reader)) is not None:
+    if (said := no_effect(reader) or kind_of(reader.query).instead_of_rows(reader.query)) is not None:
         return [f"note   {said}"]
     if isinstance(reader, Reader):
         if unit is None or not unit.sampled:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
+from punctual.kinds.drawing import Drawing
 from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.shed_span import ShedSpan
 from punctual.kinds.world_run import WorldRun
@@ -40,6 +41,8 @@ class Job:
     """Where rows of its stream may be that were shed while they were read."""
     worlds: WorldRun | None = None
     """What the run says of possible worlds."""
+    drawings: Mapping[Micros, Drawing] = field(default_factory=dict)
+    """By instant, rounds of the only query that were drawn ahead."""
     number: int = 0
     """Which answer of its instants this is: some queries give several."""
 

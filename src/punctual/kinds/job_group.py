@@ -8,8 +8,8 @@ entry in its arrays for each. Answers go through it query after query, and throu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from punctual.clock import Micros
 from punctual.kernel.panes import spec as kernel
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.asked import AskedTogether
+from punctual.kinds.drawing import Drawing
 from punctual.kinds.drawn_sample import DrawnSample
 from punctual.kinds.job import Job
 from punctual.kinds.shed_span import ShedSpan
@@ -58,6 +59,8 @@ class JobGroup:
     """Where rows may be that were shed before they came into cells."""
     worlds: WorldRun | None = None
     """What the run says of possible worlds."""
+    drawings: Mapping[Micros, Drawing] = field(default_factory=dict)
+    """By instant, rounds of the only query that were drawn ahead."""
     missing: tuple[ShedSpan, ...] = ()
     """Where rows may be that were shed before its queries were added, which need every row."""
 
@@ -85,7 +88,7 @@ class JobGroup:
         after = int(self.asked.after[0])
         return Job(
             one.reader, one.types, self.due, after, self.setting, self.samples, self.used, self.last, self.sheds,
-            self.worlds, self.number,
+            self.worlds, self.drawings, self.number,
         )  # fmt: skip
 
     def misses(self) -> NDArray[np.bool_]:

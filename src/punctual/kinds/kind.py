@@ -17,13 +17,16 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
-from punctual.errors import PunctualError
+from punctual.clock import Micros
+from punctual.errors import InternalError, PunctualError
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
+from punctual.kinds.drawing import Drawing
 from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten
 from punctual.kinds.result import Result
 from punctual.kinds.type_rules import common_refusals
+from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Body, Query
 from punctual.plan.shared import Needs, Reader, RowNeeds, Unit, UnitSynopsis
 from punctual.runtime.backend import QueryTypes, Question, RowTypeRequest, TypeRequest
@@ -68,6 +71,18 @@ class UnderLoad:
     def never_sampled(self, query: Query) -> str | None:
         """Why QUALITY has no effect on a query that has it; None where it may have one."""
         return None
+
+    def instead_of_rows(self, query: Query) -> str | None:
+        """What gives way where no rows do, as a sentence; None where rows do, or nothing."""
+        return None
+
+    def draws_ahead(self, query: Query) -> bool:
+        """Whether more can be drawn for an answer before it is given, the longer the better."""
+        return False
+
+    def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> Drawing:
+        """The worlds of a query at an instant, from the rows of its window, ready to be drawn."""
+        raise InternalError(f"nothing is drawn ahead for {query.name}")
 
 
 class Described(ABC):

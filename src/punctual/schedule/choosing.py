@@ -36,11 +36,11 @@ def prices_of(state: State) -> Prices:
 def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, ...]]:
     """The next pass with its settings, and those that are new: they are written down before the pass begins."""
     prices = prices_of(state)
-    groups = open_groups(ready(state.firings.groups, at.wall), prices, state.rules.keep)
+    groups = open_groups(ready(state.firings.groups, at.wall, state.draws), prices, state.rules.keep, state.draws)
     state = replace(state, feedback=state.feedback.after(at.steady))
     verdict, future = best_effort(), list[Firing]()
     if any(giving_way(cohort.one, state.rules.keep) is not None for cohort in state.contracts.cohorts):
-        future = _foreseen(state, at.wall, groups, prices)
+        future = [*_foreseen(state, at.wall, groups, prices), *state.sharing.demands(at.wall, at.steady)]
         verdict = _verdict(state, at.wall, groups, future, prices)
     able = candidates(groups, verdict, prices, at.wall)
     rows = any(one.rows_us > 0.0 for one in able)

@@ -104,5 +104,5 @@ def _agreed(one: Contract) -> Hashable:
     """What queries of one cohort agree on. Timetables that are always the same are the same object."""
     return (
         id(one.table), one.streams, one.after, one.deadline_us, one.allowed_us, one.fixed, one.sharing_class,
-        one.in_order, one.knob is None, one.curve, one.sheds, one.stages,
+        one.in_order, type(one.knob), one.curve, one.sheds, one.stages, one.ahead,
     )  # fmt: skip

@@ -18,6 +18,15 @@ class Knob(Protocol):
         """The mildest setting that leaves at most this share of the work; the strongest one where none does."""
         ...
 
+    def share(self, setting: float) -> float:
+        """The share of the work that a setting leaves, or more."""
+        ...
+
+    @property
+    def curve(self) -> QualityCurve:
+        """How answers suffer by the share of the work, where QUALITY says nothing."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Contract:
@@ -40,6 +49,7 @@ class Contract:
     curve : how its answers suffer from less input; None: it is never answered from a sample
     sheds : whether less input saves work; what is answered from panes costs the same
     stages : each instant has an answer for each of these, due so long after the release, ascending; none: one answer
+    ahead : whether answers are better the more is drawn for them before their deadlines
     """
 
     query: str
@@ -59,6 +69,7 @@ class Contract:
     curve: QualityCurve | None = None
     sheds: bool = False
     stages: tuple[Micros, ...] = ()
+    ahead: bool = False
 
     @property
     def answers(self) -> int:

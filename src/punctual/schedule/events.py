@@ -14,12 +14,13 @@ from punctual.estimate.window_work import Rates
 from punctual.schedule.arrivals import Arrivals
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Reach
-from punctual.schedule.firings import OpenFrom
+from punctual.schedule.firings import FiringGroup, OpenFrom
 from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
 from punctual.schedule.qos.notices import Notice
 from punctual.schedule.stages.endings import Ending
+from punctual.schedule.stages.sharing import Draw, Drawn, Stage
 
 
 class Moment(NamedTuple):
@@ -139,6 +140,10 @@ class PassAnswered:
     rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
     logged_before: int = 0
+    drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
+    """How far draws ahead are, for the answers to come."""
+    rounds_us: float = 0.0
+    """Of the time that it took, what rounds took that were not drawn ahead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +153,26 @@ class CancelAsked:
     at: Moment
     query: str
     instant: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """Instants are ready to be drawn for; for ``unable`` queries nothing can be drawn ahead."""
+
+    at: Moment
+    found: Mapping[tuple[str, Micros], Drawn]
+    unable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobletEnded:
+    """Rounds were drawn; ``found`` is how far the draws for the instant are now, None where drawing failed."""
+
+    at: Moment
+    joblet: int
+    stage: Stage
+    used_us: float
+    found: Drawn | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,6 +206,8 @@ Event: TypeAlias = (
     | BatchApplied
     | PassAnswered
     | CancelAsked
+    | Prepared
+    | JobletEnded
     | Compacted
     | TimerFired
     | StopAsked
@@ -252,6 +279,13 @@ class Answer:
     closed_before: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepare:
+    """Make these firings ready to be drawn for."""
+
+    groups: tuple[FiringGroup, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class StopQuery:
     """A query cannot go on."""
@@ -266,6 +300,8 @@ class Drop:
     """Forget what no window to come and no open firing can read."""
 
     open_from: OpenFrom
+    drawn: frozenset[tuple[str, Micros]] = frozenset()
+    """The instants whose draws are still needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +358,8 @@ Command: TypeAlias = (
     | Journal
     | Say
     | Answer
+    | Prepare
+    | Draw
     | StopQuery
     | Drop
     | Compact

@@ -93,7 +93,7 @@ def _is_ahead(state: State) -> bool:
 
 def _ordered(state: State, at: Moment) -> tuple[State, list[Command]]:
     """What somebody asked for, once all before it is answered."""
-    if state.unapplied or state.holder is not None or any_ready(state.firings.groups, at.wall):
+    if state.unapplied or state.holder is not None or any_ready(state.firings.groups, at.wall, state.draws):
         return state, []
     order, *rest = state.orders
     state = replace(state, orders=tuple(rest))
@@ -197,7 +197,7 @@ def _next_stage(state: State, at: Moment) -> Micros | None:
     """When the next answer of an instant may be begun; in steps nobody waits for it."""
     if not state.rules.timed or state.rules.mode == "stepped" or state.stopping:
         return None
-    begin = next_begin(state.firings.groups, at.wall)
+    begin = next_begin(state.firings.groups, at.wall, state.draws)
     return None if begin is None else at.steady + begin - at.wall
 
 

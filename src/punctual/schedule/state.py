@@ -25,9 +25,10 @@ from punctual.schedule.qos.feedback import Feedback
 from punctual.schedule.qos.ingest_share import IngestShare
 from punctual.schedule.qos.notices import GivingWay
 from punctual.schedule.stages.endings import Ending
+from punctual.schedule.stages.sharing import Sharing
 
 Mode = Literal["stepped", "once", "live"]
-HolderWork = Literal["apply", "answer", "compact"]
+HolderWork = Literal["apply", "answer", "compact", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ class State:
     """Settings that open firings are answered with."""
     endings: tuple[Ending, ...] = ()
     """Firings that have ended before their last number, or will."""
+    sharing: Sharing = field(default_factory=Sharing)
+    """What is drawn ahead of answers, and by whom."""
     logged_before: int = 0
     """The log calls all batches below this one answered."""
     orders: tuple[int | Mapping[str, Micros] | None, ...] = ()
@@ -154,6 +157,11 @@ class State:
     def goes_on(self) -> bool:
         """Whether rows come by themselves, as time goes on; in steps nobody knows what will be asked for."""
         return not self.stopping and (self.rules.mode == "live" or self.rules.speed is not None)
+
+    @property
+    def draws(self) -> Sharing | None:
+        """What is drawn ahead of answers; None where nobody draws before answers are due."""
+        return self.sharing if self.goes_on and self.rules.timed else None
 
     @property
     def asks(self) -> bool:

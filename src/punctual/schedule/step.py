@@ -31,10 +31,13 @@ from punctual.schedule.events import (
     CompletionAsked,
     Drop,
     Event,
+    JobletEnded,
     Journal,
     Moment,
     NothingRead,
     PassAnswered,
+    Prepare,
+    Prepared,
     ProgramChanged,
     ReadAsked,
     Replan,
@@ -52,6 +55,7 @@ from punctual.schedule.qos.foreseen import delays
 from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
 from punctual.schedule.stages.endings import cancelled, ended, last_chances, still_needed
+from punctual.schedule.stages.sharing import Cores, Stage, joblet_ended, running_stages, shared, stages_of
 from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import State
 
@@ -119,6 +123,15 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
             return _pass_answered(state, event)
         case CancelAsked():
             return _cancelled(state, event)
+        case Prepared():
+            sharing = state.sharing
+            found = replace(sharing, drawn={**sharing.drawn, **event.found}, unable=sharing.unable | event.unable)
+            return replace(state, holder=None, sharing=found), []
+        case JobletEnded():
+            sharing, draws = joblet_ended(
+                state.sharing, event.at.steady, event.joblet, event.used_us, event.stage, event.found
+            )
+            return replace(state, sharing=sharing), [*draws]
         case Compacted():
             return replace(state, holder=None, since_base=len(state.unapplied), crowded=False), []
         case StopAsked():
@@ -131,8 +144,10 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
     kept = {query: contract.meaning for query, contract in event.contracts.items()}
     gone = {query for query, contract in state.contracts.items() if kept.get(query) != contract.meaning}
     unapplied = tuple(release.without(frozenset(gone)) for release in state.unapplied)
+    drawn = {which: one for which, one in state.sharing.drawn.items() if which[0] not in gone}
     return replace(
         state,
+        sharing=replace(state.sharing, drawn=drawn, unable=state.sharing.unable - gone),
         rules=state.rules if event.options is None else state.rules.with_options(event.options),
         contracts=event.contracts,
         watermarks=event.watermarks,
@@ -173,7 +188,8 @@ def _batch_applied(state: State, event: BatchApplied) -> tuple[State, list[Comma
     firings = _as_decided(state, state.firings.released(replace(release, late=event.late)))
     state = replace(state, holder=None, unapplied=tuple(rest), firings=firings, crowded=event.crowded)
     state = state if event.executions is None else replace(state, executions=event.executions)
-    return state, [Drop(state.firings.oldest())]
+    state, drop = _dropped(state)
+    return state, [drop]
 
 
 def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Command]]:
@@ -189,9 +205,15 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
         logged_before=event.logged_before,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
     )
+    sharing = state.sharing
+    known = {which: event.drawn.get(which, one) for which, one in sharing.drawn.items()}
+    state = replace(state, sharing=replace(sharing, drawn=known))
+    if any(sharing.is_ahead(group) for group in current_pass.groups):
+        state = replace(state, sharing=state.sharing.after_pass(event.took_us))
     if state.rules.timed:
         state = _timed(state, current_pass, event)
-    return state, [Drop(state.firings.oldest())]
+    state, drop = _dropped(state)
+    return state, [drop]
 
 
 def _as_decided(state: State, firings: Firings) -> Firings:
@@ -211,7 +233,8 @@ def _cancelled(state: State, event: CancelAsked) -> tuple[State, list[Command]]:
         return state, []
     state = replace(state, endings=(*still_needed(state.endings, state.logged_before, state.contracts), *new))
     state = replace(state, firings=_as_decided(state, state.firings))
-    return state, [Journal(state.decisions, state.endings), Drop(state.firings.oldest())]
+    state, drop = _dropped(state)
+    return state, [Journal(state.decisions, state.endings), drop]
 
 
 def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
@@ -221,7 +244,7 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     spent, part = event.rows_spent, max(0.1, 1 - state.read_meanwhile / cores)
     rows_took = _after_ended(state.rows_took, spent, part * spent.ended_us, cores)
     rows_took = rows_took.after(spent, part * (event.rows_us - spent.ended_us), cores)
-    others_us = event.took_us - event.rows_us - rows_took.row_us * spent.answer_rows
+    others_us = event.took_us - event.rows_us - event.rounds_us - rows_took.row_us * spent.answer_rows
     due = [group for group in passed.groups if group.cohort.one.can_be_late]
     missed = sum(
         len(group.cohort) * int(np.count_nonzero(group.deadlines < event.at.wall))
@@ -252,6 +275,8 @@ def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
         state, commands = _holder_work(state, at)
     state, more = next_input(state, at)
     commands = [*commands, *more]
+    state, draws = _shared(state, at)
+    commands = [*commands, *draws]
     found = replan(state, at)
     if found is not None:
         state = replace(state, replanned=at.steady)
@@ -262,13 +287,40 @@ def _next(state: State, at: Moment) -> tuple[State, list[Command]]:
     return state, [*commands, *timer(state, at)]
 
 
+def _shared(state: State, at: Moment) -> tuple[State, list[Command]]:
+    """Who draws ahead now. Nobody does once it is to end, and what has begun comes back by itself."""
+    busy = state.holder is not None or state.intake.under_way
+    running = running_stages(state.sharing, state.firings.groups, at.wall, _being_answered(state))
+    level = 1.0 if state.level is None else state.level
+    cores = Cores(int(state.rules.cores), at.wall, at.steady, idle=not busy, level=level)
+    sharing, draws = shared(state.sharing, running if state.draws is not None else (), cores)
+    return replace(state, sharing=sharing), [*draws]
+
+
+def _being_answered(state: State) -> frozenset[Stage]:
+    return frozenset() if state.current_pass is None else stages_of(state.current_pass.groups)
+
+
+def _dropped(state: State) -> tuple[State, Drop]:
+    """Without what is known of draws for instants that are not open any more."""
+    open_ones = {(one.query, one.at) for one in stages_of(state.firings.groups)}
+    drawn = {which: one for which, one in state.sharing.drawn.items() if which in open_ones}
+    unable = state.sharing.unable & set(state.contracts)
+    state = replace(state, sharing=replace(state.sharing, drawn=drawn, unable=unable))
+    return state, Drop(state.firings.oldest(), frozenset(drawn))
+
+
 def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
     compaction = state.since_base >= state.rules.batches_per_base or state.crowded
     # In a replay a batch is answered before the next one is applied; a base is made of what is answered. Where time
     # counts it waits for a moment in which nothing is open, as long as it can.
     patience = MOST_BASES_BEHIND if state.rules.timed else 1
     hurry = state.since_base >= patience * state.rules.batches_per_base or state.crowded
-    ready = any_ready(state.firings.groups, at.wall)  # what waits for its next stage is kept in the base
+    ready = any_ready(state.firings.groups, at.wall, state.draws)  # what waits for its next stage is kept in the base
+    if state.draws is not None:
+        waiting = state.draws.waiting(state.firings.groups, at.wall)
+        if waiting and not ready:
+            return replace(state, holder="prepare"), [Prepare(waiting)]
     waits = ready and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
         if compaction and not ready and state.since_base > len(state.unapplied):
@@ -307,8 +359,9 @@ def _is_settled(state: State, at: Moment) -> bool:
     """Whether nothing can be answered now and nothing is under way."""
     return (
         state.holder is None
-        and not any_ready(state.firings.groups, at.wall)
+        and not any_ready(state.firings.groups, at.wall, state.draws)
         and not state.unapplied
+        and not state.sharing.given
         and not state.intake.under_way
         and not state.intake.has_batch
         and not state.orders

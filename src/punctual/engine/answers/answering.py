@@ -12,6 +12,7 @@ from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
 from punctual.engine.answers.pass_spent import PassAccounts, PassSpent, Stopwatch
+from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.answers.row_answers import RowBounds, answer_rows
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
@@ -22,7 +23,7 @@ from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
 from punctual.estimate.accounts import Accounts
 from punctual.estimate.execution_cost import ExecutionCost
-from punctual.estimate.spent import RowsSpent
+from punctual.estimate.spent import FiringSpent, RowsSpent
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
@@ -31,6 +32,7 @@ from punctual.kinds.registry import kind_of
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
+from punctual.schedule.stages.sharing import Drawn
 
 MAX_INSTANTS_LEARNED = 10_000
 """A pass of more instants is a backlog: it says nothing about ordinary passes."""
@@ -55,6 +57,10 @@ class AnsweredPass:
     rows_spent: RowsSpent = field(default_factory=RowsSpent)
     executions: Mapping[str, ExecutionCost] | None = None
     from_rows: float = 0.0
+    drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
+    """How far draws ahead are."""
+    rounds_us: float = 0.0
+    """How long rounds were drawn for its answers while it was finished."""
 
 
 def _rows(answered: Sequence[AnsweredJobs]) -> int:
@@ -114,7 +120,9 @@ class Answering:
         )
         rows_us = float(self._clock.monotonic() - began) if row_jobs else 0.0
         used, rows_spent = self._row_model.take_spent(), self._row_model.take_rows_spent()
-        accounts.from_rows(watch.lap(), used)
+        joblets_us = _drawn_ahead(row_jobs, bounds.ahead, used)
+        own, calls = watch.lap()
+        accounts.from_rows((own + joblets_us, calls), used)
         answered += by_rows
         for one in answered:
             self._memories.see(one, memory.streams)
@@ -128,7 +136,8 @@ class Answering:
             accounts.finished(watch.lap())
             return replace(alone, failed=(*failed, *alone.failed), spent=accounts.spent())
         accounts.finished(watch.lap())
-        finish_us, from_rows = float(self._clock.monotonic() - began), 0.0
+        rounds_us = _rounds_us(bounds)
+        finish_us, from_rows = max(0.0, self._clock.monotonic() - began - rounds_us), 0.0
         if row_jobs:
             self._finish_us += FINISH_ALPHA * (finish_us - self._finish_us)
             from_rows = _rows(by_rows) / max(1, _rows(answered))
@@ -136,8 +145,9 @@ class Answering:
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
+        drawn = {} if bounds.ahead is None else bounds.ahead.known()
         return AnsweredPass(
-            blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, from_rows=from_rows
+            blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, None, from_rows, drawn, rounds_us
         )
 
     def _with_last(self, job: JobGroup) -> JobGroup:
@@ -171,6 +181,26 @@ class Answering:
                 raise
             return problem
         return None
+
+
+def _rounds_us(bounds: RowBounds) -> float:
+    """How long rounds were drawn while answers were finished."""
+    meter = None if bounds.worlds is None else bounds.worlds.meter
+    return 0.0 if meter is None else meter.take_spent_us()
+
+
+def _drawn_ahead(
+    jobs: Sequence[JobGroup], ahead: RoundsAhead | None, used: dict[str, list[FiringSpent]]
+) -> float:
+    """Core time of joblets, put to what their answers used."""
+    total = 0.0
+    for job in jobs if ahead is not None else ():
+        assert ahead is not None
+        for query in job.asked.queries.tolist():
+            spent = ahead.take_spent(query, job.due.instants.tolist())
+            total += sum(one.used_us for one in spent)
+            used.setdefault(query, []).extend(spent)
+    return total
 
 
 def _class_costs(

@@ -52,6 +52,8 @@ class Delivery:
         self._ages: deque[_Age] = deque()
         self.closed_before = 0
         """All batches below this one are answered, as the log says."""
+        self.rounds: dict[tuple[str, Micros], int] = {}
+        """After a start, the rounds that the last answer of an instant rests on, of those that may be open."""
         self._checkpointed = clock.monotonic()
         self._open = False
         self._saved: dict[str, int] = {}
@@ -101,6 +103,9 @@ class Delivery:
                 numbers, at = block.table["number"].to_numpy(), block.table["at"].to_numpy()
                 released = np.minimum(block.table["released"].fill_null(BEGINNING).to_numpy(), now)
                 mine = found.setdefault(block.query, {})
+                if "rounds" in block.table.column_names:
+                    rounds = block.table["rounds"].to_pylist()
+                    self.rounds |= {(block.query, when): count for when, count in zip(at.tolist(), rounds)}
                 for number in np.unique(numbers).tolist():
                     chosen = numbers == number
                     mine.setdefault(number, []).append(Logged(at[chosen], released[chosen]))

@@ -6,6 +6,7 @@ Files are mapped, so nothing is copied that is not asked for. Larger windows are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,17 +33,21 @@ def is_read_here(reader: RowReader, instants: NDArray[np.int64], rows: RetainedF
     return all(rows.window(window, at).bytes <= MOST_BYTES for window in statement.windows for at in ats)
 
 
-def read_here(job: JobGroup, reader: RowReader, rows: RetainedFiles) -> Answered:
-    """The rows of its window at each of its instants."""
+def read_here(
+    job: JobGroup, reader: RowReader, rows: RetainedFiles, without: NDArray[np.bool_] | None = None
+) -> Answered:
+    """The rows of its window at each of its instants, none ``without`` rows where they were read before."""
     statement = reader.statement
     assert isinstance(statement, RowStatement)
     assert statement.plain is not None
     (window,), (types,) = statement.windows, job.asked.asked[0].types.windows
     names = list(statement.plain)
-    found = [
-        window_rows(rows.window(window, at), types.columns, types.event_time).select(names)
-        for at in job.due.instants.tolist()
-    ]
+    found = []
+    for place, at in enumerate(job.due.instants.tolist()):
+        read = rows.window(window, at)
+        if without is not None and without[place]:
+            read = replace(read, files=())
+        found.append(window_rows(read, types.columns, types.event_time).select(names))
     return of_tables(found)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.engine.answers.draws import is_sampled, samples, used_shares, with_draws
 from punctual.engine.answers.read_here import is_read_here, of_tables, read_here
+from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.answers.scan_budgets import PassTime, overdue, with_budgets
@@ -43,11 +44,14 @@ NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RowBounds:
-    """How many rows an answer may have, and how many a join may make on the way to it; what the run says of worlds."""
+    """How many rows an answer may have, and how many a join may make on the way to it; what the run says of worlds, and
+    what was drawn of them ahead; who ``hurries`` is answered from that as it is."""
 
     answer_rows: int
     join_rows: int
     worlds: WorldRun | None = None
+    ahead: RoundsAhead | None = None
+    hurries: bool = True
 
 
 def answer_rows(
@@ -158,7 +162,7 @@ def _together(
     lacking = coverage.lacking(jobs, memory.rows, lambda operator: list(outputs(backend.run_tasks(operator))))
     jobs = [replace(job, lacking=some, worlds=bounds.worlds) for job, some in zip(jobs, lacking)]
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
-    answered = [AnsweredJobs([job], read_here(job, _reader(job), memory.rows)) for job in here]
+    answered = [_answered_here(job, memory, bounds) for job in here]
     jobs = [job for job in jobs if job not in here]
     if not jobs:
         return answered
@@ -177,6 +181,17 @@ def _together(
         gave = _answered(several, [next(tables) for _work in several])
         answered.append(AnsweredJobs([replace(job, samples=drawn, used=used)], gave))
     return answered
+
+
+def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds) -> AnsweredJobs:
+    """A job whose rows the driver reads itself, or from which rounds were drawn ahead."""
+    instants: list[Micros] = job.due.instants.tolist()
+    drawings = {} if bounds.ahead is None else bounds.ahead.of(_query(job).name, instants)
+    for drawing in () if bounds.hurries else drawings.values():
+        drawing.finish(job.number)
+    drawn = np.array([at in drawings for at in instants])
+    rows = read_here(job, _reader(job), memory.rows, without=drawn)
+    return AnsweredJobs([replace(job, drawings=drawings)], rows)
 
 
 def _reader(job: JobGroup) -> RowReader:

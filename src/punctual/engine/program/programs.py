@@ -238,4 +238,5 @@ class Programs:
             meaning=known.key,
             in_order=kind.in_order(query),
             knob=kind.knob(query),
+            ahead=kind.draws_ahead(query),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from punctual.estimate.quality_curve import LINEAR, QualityCurve
 from punctual.kinds.ranking.reach import mass_read
 
 LADDER = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2)
@@ -24,6 +25,15 @@ class TailCut:
     """
 
     ranks: int
+
+    @property
+    def curve(self) -> QualityCurve:
+        """How answers suffer, where nobody says it."""
+        return LINEAR
+
+    def share(self, setting: float) -> float:
+        """All of the work: what else is done for a ranking does not become less."""
+        return 1.0
 
     def setting(self, share: float) -> float:
         """The least eps of :data:`LADDER` that leaves at most this share of a walk, the loosest where none does."""

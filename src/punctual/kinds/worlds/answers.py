@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from punctual.clock import Micros
+from punctual.estimate.quality_curve import CONVEX, curve_of
 from punctual.kernel.arrays.state import F64, I64
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.arrange import arranged
@@ -17,10 +19,10 @@ from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
-from punctual.kinds.worlds.rounds import Settled, settle
+from punctual.kinds.worlds.drawing import WindowDrawing
+from punctual.kinds.worlds.rounds import Settled, as_drawn, settle
 from punctual.kinds.worlds.summaries import Said
 from punctual.kinds.worlds.types import WorldTypes
-from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.worlds import Worlds
 
 CONFIDENCE = 0.95
@@ -29,11 +31,10 @@ CONFIDENCE = 0.95
 def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     """The answers of a job, from the rows of its windows."""
     run = job.worlds if job.worlds is not None else WorldRun()
-    found: list[Settled] = []
-    for number, at in enumerate(job.due.instants.tolist()):
-        rows = answered.part(number, number + 1)
-        window = WorldRows(body, rows.values, at, run.seed)
-        found.append(settle(body, window, job.number, closed=run.closed_forms))
+    found = [
+        _settled(job, body, answered.part(number, number + 1), at, run)
+        for number, at in enumerate(job.due.instants.tolist())
+    ]
     types = [*WorldTypes(body, job.types.outputs).outputs(), pa.float64()]
     columns = [_column([one.said.outputs[n] for one in found], kind) for n, kind in enumerate(types[:-1])]
     columns.append(_column([one.said.probability for one in found], types[-1]))
@@ -56,12 +57,30 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
         "reached": pa.array([one.reached for one in found], pa.bool_()),
         "marked": pa.array(marked, mask=marked == 0),
     }
+    curve = CONVEX if job.query.quality is None else curve_of(job.query.quality)
     return Result(
         listed,
         pa.array([None if one else text for one, text in zip(exact, errors.to_pylist())], pa.string()),
         basis=pa.array(["exact" if one else "worlds" for one in exact]),
+        quality=np.array([curve.quality(one.share) for one in found]),
         fields=fields,
     )
+
+
+def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) -> Settled:
+    """The answer of an instant: from what was drawn ahead, or with as many rounds as it is to have."""
+    ahead = job.drawings.get(at)
+    if ahead is not None:
+        assert isinstance(ahead, WindowDrawing)
+        return as_drawn(body.effort, ahead, job.number)
+    began = 0.0 if run.meter is None else run.meter.now()
+    drawing = WindowDrawing(body, rows.values, at, run)
+    found = settle(body.effort, drawing, job.number, 1.0 if job.setting is None else job.setting)
+    if run.meter is not None:
+        new = found.wanted // (job.number + 1) if body.effort.confidence is None else found.wanted
+        besides_us = run.meter.now() - began - drawing.drawn_us
+        run.meter.told(job.query.name, besides_us, drawing.drawn_us, found.rounds, new)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

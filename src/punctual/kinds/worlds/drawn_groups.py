@@ -7,6 +7,9 @@ does not show in which blocks rounds were drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,16 +21,30 @@ from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.simulate import (
     ROWS,
     GroupWorlds,
-    blocks,
     both,
     counted_rows,
     finished_bundle,
     folded_values,
     function_of,
+    rounds_at_once,
     where_in_worlds,
 )
 from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.worlds import Folded, Worlds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnCells:
+    """The keys that occur in some rounds, and which of them each row has in each round."""
+
+    numbers: range
+    keys: list[pa.Array]
+    codes: I64
+
+    @property
+    def rounds(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
 
 
 class DrawnGroups:
@@ -40,28 +57,31 @@ class DrawnGroups:
         self._rows = counted_rows(body, rows)
         self._certain = [rows.given[number].take(pa.array(self._rows)) for number in body.keys]
         self.keys: list[pa.Array] = []
+        self.groups = 0
+        """How many there were in the rounds that were looked at last."""
+        self.at_once = rounds_at_once(self._rows.size)
+        """How many rounds are drawn at once."""
 
-    def until(self, rounds: int) -> GroupWorlds:
-        """What the groups are in so many rounds, the first ones."""
-        parts = [self._cells(block) for block in blocks(0, rounds, self._rows.size)]
-        keys = [pa.concat_arrays([part[n] for part, _codes in parts]) for n in range(len(parts[0][0]))]
+    def joined(self, parts: Sequence[DrawnCells]) -> GroupWorlds:
+        """What the groups are in all of these rounds."""
+        keys = [pa.concat_arrays([part.keys[n] for part in parts]) for n in range(len(parts[0].keys))]
         codes, distinct = encode(keys, len(keys[0]))
         rank = order(distinct) if len(distinct[0]) else np.zeros(0, np.int64)
-        self.keys = [key.take(pa.array(np.argsort(rank))) for key in distinct]
-        places, found = np.split(rank[codes], np.cumsum([len(part[0]) for part, _codes in parts])[:-1]), []
-        for block, (_keys, own), place in zip(blocks(0, rounds, self._rows.size), parts, places):
-            found.append(self._block(block, place[own], int(rank.size)))
-        return GroupWorlds.joined(found)
+        self.keys, self.groups = [key.take(pa.array(np.argsort(rank))) for key in distinct], int(rank.size)
+        places = np.split(rank[codes], np.cumsum([len(part.keys[0]) for part in parts])[:-1])
+        return GroupWorlds.joined([
+            self._block(part.numbers, place[part.codes], self.groups) for part, place in zip(parts, places)
+        ])  # fmt: skip
 
-    def _cells(self, rounds: range) -> tuple[list[pa.Array], I64]:
-        """The keys that occur in some rounds, and which of them each row has in each round."""
+    def part(self, rounds: range) -> DrawnCells:
+        """In which groups the rows are in some rounds."""
         shape = (self._rows.size, len(rounds))
         leaf = self._window.leaves(self._rows, rounds)
         every = pa.array(np.repeat(np.arange(self._rows.size), len(rounds)))
         columns = [key.take(every) for key in self._certain]
         columns += [self._flat(evaluate(key, leaf), shape) for key in self._body.drawn_keys]
         codes, distinct = encode(columns, shape[0] * shape[1])
-        return distinct, codes
+        return DrawnCells(rounds, distinct, codes)
 
     def _flat(self, key: Bundle, shape: tuple[int, int]) -> pa.Array:
         values = np.broadcast_to(key.values, shape).ravel()

@@ -6,19 +6,25 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from punctual.clock import Micros
 from punctual.errors import InternalError, PunctualError
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
+from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.answers import world_result
 from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
+from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
+from punctual.kinds.worlds.drawing import WindowDrawing
+from punctual.kinds.worlds.rounds import FewerRounds
 from punctual.kinds.worlds.types import WorldTypes
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowNeeds, Unit
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import QueryTypes, RowTypeRequest
+from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.body_binder import BoundBody
 from punctual.sql.problems import Problems
@@ -46,8 +52,22 @@ class WorldsKind(Kind[Worlds]):
     def needs(self, query: Query) -> RowNeeds:
         return RowNeeds(self.body_of(query).statement)
 
+    def knob(self, query: Query) -> Knob | None:
+        return FewerRounds()
+
     def never_sampled(self, query: Query) -> str | None:
+        return None if query.stages or query.deadline_us is not None else "without DEADLINE no answer is late"
+
+    def instead_of_rows(self, query: Query) -> str | None:
         return "rounds give way, and no rows"
+
+    def draws_ahead(self, query: Query) -> bool:
+        """Rows by themselves are the driver's. Groups of what is drawn are only known once all rounds are."""
+        body = self.body_of(query)
+        return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys
+
+    def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> WindowDrawing:
+        return WindowDrawing(self.body_of(query), rows.values, at, run)
 
     def type_request(self, query: Query) -> RowTypeRequest:
         return RowTypeRequest(replace(query, quality=None), self.body_of(query).statement)
@@ -62,7 +82,9 @@ class WorldsKind(Kind[Worlds]):
         return way(self.body_of(query))
 
     def describe_rows(self, query: Query) -> list[str]:
-        return described(self.body_of(query), [output.name for output in query.outputs])
+        lines = described(self.body_of(query), [output.name for output in query.outputs])
+        ahead = ["live   more rounds while there is time, until shortly before each deadline"]
+        return [*lines, *ahead] if self.draws_ahead(query) and closed_forms(self.body_of(query)) is None else lines
 
     def describe(self, reader: Reader, unit: Unit) -> list[str]:
         raise InternalError("queries over worlds read no unit")

@@ -5,118 +5,91 @@ for: some rounds tell how much results vary between worlds, that says how many a
 Nothing is added because an interval looks narrow by chance: rounds are the first ones, and the number follows from the
 variance, so the same rows and the same seed give the same answer.
 
-Where much rests on values that are seldom drawn, an expectation has an interval only from so many rounds on that they
-can be expected to have come. What was drawn cannot tell: rounds that missed a value of one world in a thousand look as
-if nothing varied, and to refuse what looks skewed would leave just these. But the laws of the rows are known.
+Where time is short there are fewer: a share of what the stage was to add, at least one round. Where rounds were drawn
+ahead, the answer rests on as many as there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from punctual.estimate.quality_curve import CONVEX, QualityCurve
+from punctual.kinds.worlds.drawing import WindowDrawing
+from punctual.kinds.worlds.summaries import Summarised
+from punctual.plan.worlds import Effort
 
-from punctual.kinds.worlds.closed import ClosedForms, closed_forms
-from punctual.kinds.worlds.drawn_groups import DrawnGroups
-from punctual.kinds.worlds.simulate import GroupsInWorlds
-from punctual.kinds.worlds.summaries import Seldom, Summaries, Summarised
-from punctual.kinds.worlds.world_rows import WorldRows
-from punctual.plan.world_expression import DrawnAttribute, WorldAggregate, leaves
-from punctual.plan.worlds import Effort, Worlds
-
-MOST_ROUNDS = 1_000_000
-"""CONFIDENCE asks for no more: a half-width that needs more is out of reach."""
-MOST_NUMBERS = 1 << 25
-"""Nor for more than so many numbers of an aggregate, groups by rounds: a quarter of a gigabyte."""
 GROWTH = 4
 """How much further one look at the variance may carry."""
-ROUNDS_PER_SQUARE = 6
-"""Rounds for the square of a skewness: from there on 94 to 98 % of the intervals of lognormal and Pareto lists hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class FewerRounds:
+    """The knob of a query over worlds; its setting is the share of the rounds that an answer is to add."""
+
+    @property
+    def curve(self) -> QualityCurve:
+        """Errors fall with the root of the rounds, so the last ones are worth least."""
+        return CONVEX
+
+    def setting(self, share: float) -> float:
+        """The share itself."""
+        return share
+
+    def share(self, setting: float) -> float:
+        """The same."""
+        return setting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """The result rows of a window, how many rounds they rest on (0: none were needed), and whether that is what was
-    asked for. ``marked`` values were missing, and nothing near them was found."""
+    """The result rows of a window, how many rounds they rest on (0: none were needed), and how many it should have
+    been. ``marked`` values were missing, and nothing near them was found."""
 
     said: Summarised
     rounds: int
-    reached: bool
+    wanted: int
     marked: int
 
+    @property
+    def reached(self) -> bool:
+        """Whether there are as many rounds as were asked for."""
+        return self.rounds >= self.wanted
 
-def settle(body: Worlds, rows: WorldRows, number: int, *, closed: bool) -> Settled:
-    """The answer of this number of an instant; by closed forms where there are some and they are wanted."""
-    effort = body.effort
-    if closed and closed_forms(body) is not None:
-        known = GroupsInWorlds(body, rows)
-        said = Summaries(body, known.keys, known.until(1), rows.codes, ClosedForms(body, known))
-        return Settled(said.all(), 0, True, rows.marked)
-    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds(body, rows)
-    wanted = effort.rounds * (number + 1) if effort.confidence is None else effort.rounds
-    missed = _seldom(body, groups) if isinstance(groups, GroupsInWorlds) else None
-    worlds = groups.until(wanted)
-    said = Summaries(body, groups.keys, worlds, rows.codes, seldom=missed)
-    reached = True
-    if effort.confidence is not None and groups.varies:
-        most = min(MOST_ROUNDS, MOST_NUMBERS // max(1, worlds.count.shape[0]))
-        tails = 0 if missed is None else _rounds_for_tails(body, missed)
-        while (needed := max(tails, _needed(effort, said, worlds.rounds))) > worlds.rounds and worlds.rounds < most:
-            end = min(max(tails, min(needed, GROWTH * worlds.rounds)), most)
-            worlds = groups.until(end)
-            said = Summaries(body, groups.keys, worlds, rows.codes, seldom=missed)
-        reached = needed <= worlds.rounds
-    return Settled(said.all(), worlds.rounds if groups.varies else 0, reached, rows.marked)
+    @property
+    def share(self) -> float:
+        """The part of the rounds that there is of those that were asked for."""
+        return 1.0 if self.reached else self.rounds / self.wanted
 
 
-def _seldom(body: Worlds, groups: GroupsInWorlds) -> Seldom:
-    """What rounds may miss of the groups of a window.
-
-    By the skewness of the total of what an aggregate reads of a group, however it aggregates it; of several attributes
-    the most skewed counts.
-    """
-    part, window = groups.everything, groups.rows_of_window
-    attributes = range(len(window.attributes))
-    numbers = [one for one in attributes if window.attributes[one].certain.kind in ("number", "whole")]
-    others = frozenset(attributes) - frozenset(numbers)
-    varies = np.bincount(part.group, window.uncertain(others)[part.rows], groups.groups) > 0
-    least = {number: np.zeros(groups.groups) for number in attributes}
-    for number in numbers:
-        _mean, variance, third = (np.nan_to_num(moment) for moment in window.moments(number, part.rows))
-        variances = np.bincount(part.group, variance, groups.groups)
-        thirds = np.bincount(part.group, np.abs(third), groups.groups)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            square = np.where(variances > 0.0, (thirds / variances) ** 2 / variances, 0.0)
-        least[number] = ROUNDS_PER_SQUARE * square
-        varies |= variances > 0.0
-    of_aggregates = [
-        [least[leaf.number] for one in (folded.argument, folded.where) if one is not None for leaf in leaves(one)
-         if isinstance(leaf, DrawnAttribute)]
-        for folded in body.aggregates
-    ]  # fmt: skip
-    nothing = np.zeros(groups.groups)
-    return Seldom(tuple(np.max([nothing, *several], axis=0) for several in of_aggregates), varies)
+def settle(effort: Effort, drawing: WindowDrawing, number: int, share: float = 1.0) -> Settled:
+    """The answer of this number of an instant, with a share of the rounds that its stage adds."""
+    asked = effort.rounds * (number + 1) if effort.confidence is None else effort.rounds
+    if not drawing.varies:
+        return Settled(drawing.said(asked).all(), 0, 0, drawing.marked)
+    if effort.confidence is None:
+        drawing.until(_fewer(asked - effort.rounds, asked, share))
+        said = drawing.said(asked)
+        return Settled(said.all(), said.rounds, asked, drawing.marked)
+    drawing.until(_fewer(0, asked, share))
+    said, needed = drawing.look()
+    while (enough := _fewer(0, needed, share)) > said.rounds and said.rounds < drawing.most:
+        drawing.until(min(enough, GROWTH * said.rounds))
+        said, needed = drawing.look()
+    return Settled(said.all(), said.rounds, needed, drawing.marked)
 
 
-def _rounds_for_tails(body: Worlds, missed: Seldom) -> int:
-    """From how many rounds on all expectations have intervals, if their result rows are always there."""
-    of = [summed.of for summed in body.summaries if summed.summary == "EXPECTED"]
-    read = {leaf.number for one in of for leaf in leaves(one) if isinstance(leaf, WorldAggregate)}
-    most = max((missed.least_rounds[number].max(initial=0.0) for number in read), default=0.0)
-    return int(min(np.ceil(most), MOST_ROUNDS + 1))
+def as_drawn(effort: Effort, drawing: WindowDrawing, number: int) -> Settled:
+    """The answer from the rounds that were drawn ahead; one is drawn where there are none."""
+    if not drawing.varies:
+        return settle(effort, drawing, number)
+    drawing.until(1)
+    if effort.confidence is None:
+        said = drawing.said(drawing.rounds)
+        return Settled(said.all(), said.rounds, effort.rounds * (number + 1), drawing.marked)
+    said, needed = drawing.look()
+    return Settled(said.all(), said.rounds, needed, drawing.marked)
 
 
-def _needed(effort: Effort, said: Summaries, rounds: int) -> int:
-    """How many rounds the widest interval asks for, if results vary as much as they did so far."""
-    assert effort.confidence is not None
-    widths, values = said.half_widths(effort.confidence)
-    known = np.isfinite(widths) & np.isfinite(values)
-    if not known.any():
-        return rounds
-    within = np.zeros(widths.size) if effort.absolute is None else np.full(widths.size, effort.absolute)
-    if effort.relative is not None:
-        within = np.maximum(within, effort.relative * np.abs(values))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(widths[known] > 0, (widths[known] / within[known]) ** 2, 0.0)
-    most = float(times.max())
-    return MOST_ROUNDS + 1 if not np.isfinite(most) else int(min(np.ceil(most * rounds), MOST_ROUNDS + 1))
+def _fewer(before: int, asked: int, share: float) -> int:
+    """So many rounds where only a share of those after the first ``before`` is drawn, and one at least."""
+    return before + max(1, round(share * (asked - before)))

@@ -7,8 +7,8 @@ answer are always 0 .. R - 1, in whatever blocks they were computed: so it follo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -63,10 +63,9 @@ def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
     return Bundle(values, np.concatenate(known, axis=1), parts[0].kind)
 
 
-def blocks(first: int, end: int, rows: int) -> Iterator[range]:
-    """Rounds from ``first`` up to ``end`` in pieces, so that bundles of so many rows stay small."""
-    step = max(1, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
-    return (range(start, min(start + step, end)) for start in range(first, end, step))
+def rounds_at_once(rows: int) -> int:
+    """How many rounds are drawn at once, so that bundles of so many rows stay small."""
+    return max(1, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
 
 
 class GroupsInWorlds:
@@ -91,22 +90,17 @@ class GroupsInWorlds:
         self._same = RowsOfGroups(chosen[~varies], group[~varies])
         self._varying = RowsOfGroups(chosen[varies], group[varies])
         self._same_folds = self._folds_of_same()
-        self._so_far: GroupWorlds | None = None
+        self.at_once = rounds_at_once(self._varying.rows.size)
+        """How many rounds are drawn at once."""
 
     @property
     def varies(self) -> bool:
         """Whether worlds differ at all."""
         return self._varying.rows.size > 0
 
-    def until(self, rounds: int) -> GroupWorlds:
-        """What the groups are in so many rounds, the first ones; those that were asked for before are known."""
-        if not self.varies:
-            return replace(self._block(range(1)), rounds=rounds)
-        known = [] if self._so_far is None else [self._so_far]
-        first = sum(block.rounds for block in known)
-        known += [self._block(block) for block in blocks(first, rounds, self._varying.rows.size)]
-        self._so_far = GroupWorlds.joined(known)
-        return self._so_far
+    def joined(self, parts: Sequence[GroupWorlds]) -> GroupWorlds:
+        """Parts that were drawn one after the other."""
+        return GroupWorlds.joined(parts)
 
     def counted(self, folded: Folded, leaf: Leaves) -> Bools:
         """Which of all rows an aggregate counts, where that is certain: its FILTER holds, and they have a value."""
@@ -123,7 +117,8 @@ class GroupsInWorlds:
         where = where_in_worlds(self._body, leaf)
         return [self._folded(one, self._same, where, leaf) for one in (*self._body.aggregates, ROWS)]
 
-    def _block(self, rounds: range) -> GroupWorlds:
+    def part(self, rounds: range) -> GroupWorlds:
+        """What the groups are in some rounds."""
         part = self._varying
         if not part.rows.size:
             every = [finished_bundle(one, *same) for one, same in zip((*self._body.aggregates, ROWS), self._same_folds)]

@@ -73,7 +73,7 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seldom:
-    """What rounds may have missed (``rounds.py``).
+    """What rounds may have missed (``needed_rounds.py``).
 
     ``least_rounds`` says for each aggregate from how many rounds on the expectations of each group have intervals,
     ``varies`` which groups differ between worlds: one that came out the same in all rounds says nothing of the others.
@@ -106,6 +106,8 @@ class Summaries:
         self._body, self._keys, self._worlds, self._codes = body, keys, worlds, codes
         self._without_worlds = without_worlds
         self._seldom = seldom
+        self.rounds = worlds.rounds
+        """What it rests on; others may draw more meanwhile."""
         self._shape = (worlds.count.shape[0], worlds.rounds)
         there = worlds.count > 0 if body.grouped else np.ones(worlds.count.shape, np.bool_)
         if body.having is not None:

@@ -59,16 +59,19 @@ def _knobs_together(found: Sequence[Candidate]) -> list[Candidate]:
 
     Rankings of one window are one walk, so those that leave the same share have the strongest setting of all of them.
     """
-    strongest: dict[float, float] = {}
+    strongest: dict[tuple[type, float], float] = {}
     for one in found:
         share = _share_of_knob(one)
         if share is not None:
             settings = [c.knob.setting(share) for c in one.group.cohort.contracts if c.knob is not None]
-            strongest[share] = max([strongest.get(share, 0.0), *settings])
+            which = type(one.group.cohort.one.knob), share
+            strongest[which] = max([strongest.get(which, 0.0), *settings])
     return [
-        one if share is None else replace(one, group=replace(one.group, setting=strongest[share]))
+        one if share is None else replace(
+            one, group=replace(one.group, setting=strongest[type(one.group.cohort.one.knob), share])
+        )
         for one, share in ((one, _share_of_knob(one)) for one in found)
-    ]
+    ]  # fmt: skip
 
 
 def _share_of_knob(one: Candidate) -> float | None:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.estimate.execution_cost import ExecutionCost
-from punctual.estimate.quality_curve import LINEAR, QualityCurve
+from punctual.estimate.quality_curve import QualityCurve
 from punctual.schedule.contract import Contract
 from punctual.schedule.firings import FiringGroup
 from punctual.schedule.qos.prices import Prices
 from punctual.schedule.quality import Firing
+from punctual.schedule.stages.sharing import Sharing
 
 I64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -49,18 +50,29 @@ def giving_way(contract: Contract, keep: float | None = None) -> QualityCurve | 
     """
     if contract.sheds and contract.curve is not None:
         return contract.curve if keep is None else None
-    if contract.knob is not None and contract.deadline_us is not None and not contract.in_order:
-        return contract.curve or LINEAR
+    named = contract.deadline_us is not None or contract.stages
+    if contract.knob is not None and named and not contract.in_order:
+        return contract.curve or contract.knob.curve
     return None
 
 
-def open_groups(groups: Iterable[FiringGroup], prices: Prices, keep: float | None = None) -> list[OpenGroup]:
-    """All of them; what was decided before stands. ``keep`` is the share that somebody forced."""
+def open_groups(
+    groups: Iterable[FiringGroup], prices: Prices, keep: float | None = None, sharing: Sharing | None = None
+) -> list[OpenGroup]:
+    """All of them; what was decided before stands. ``keep`` is the share that somebody forced.
+
+    What is drawn ahead (``sharing``) is answered from what there is: that costs next to nothing.
+    """
     found = []
     for group in groups:
         contract = group.cohort.one
         cost, curve = prices.of(group.cohort), giving_way(contract, keep)
+        if sharing is not None and sharing.is_drawn(group):
+            found.append(OpenGroup(group, group.deadlines, ExecutionCost(), None))
+            continue
         share = group.setting if contract.sheds else None
+        if share is None and group.setting is not None and contract.knob is not None:
+            share = contract.knob.share(group.setting)
         if share is None and keep is not None and contract.sheds and contract.curve is not None:
             share = max(keep, contract.curve.least_share)
         if share is not None or group.setting is not None:

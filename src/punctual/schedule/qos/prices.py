@@ -43,7 +43,10 @@ class Prices:
         known = self.expected(cohort)
         if known is not None:
             pace, finish_us = self.rows.pace, self.cores * self.rows.row_us * known.rows
-            return ExecutionCost(pace * known.fixed_us, pace * known.work_us + finish_us)
+            return ExecutionCost(
+                pace * known.fixed_us + self.cores * known.alone_fixed_us,
+                pace * known.work_us + finish_us + self.cores * known.alone_work_us,
+            )
         return ExecutionCost(0.0, self.cores * self.panes.slope_us * (cohort.shared + cohort.own))
 
     def latency_us(self, *, rows: bool) -> float:

@@ -10,30 +10,40 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.schedule.cohorts import Cohort
 from punctual.schedule.firings import FiringGroup
+from punctual.schedule.stages.sharing import Sharing
 
 I64 = NDArray[np.int64]
 
 
-def ready(groups: Iterable[FiringGroup], now: Micros) -> tuple[FiringGroup, ...]:
-    """The firings whose stage has begun."""
+def ready(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> tuple[FiringGroup, ...]:
+    """The firings that may be answered now: their stage has begun, and where rounds are drawn it is about to end.
+
+    ``sharing`` is None where nobody draws before answers are due.
+    """
     found: list[FiringGroup] = []
     for group in groups:
-        if not _waits(group):
+        begins = _begins(group, sharing)
+        if begins is None:
             found.append(group)
-        elif (begun := group.begins <= now).any():
+        elif (begun := begins <= now).any():
             found.append(group.only(begun))
     return tuple(found)
 
 
-def any_ready(groups: Iterable[FiringGroup], now: Micros) -> bool:
+def any_ready(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> bool:
     """Whether there are any."""
-    return any(not _waits(group) or bool((group.begins <= now).any()) for group in groups)
+    every = (_begins(group, sharing) for group in groups)
+    return any(begins is None or bool((begins <= now).any()) for begins in every)
 
 
-def next_begin(groups: Iterable[FiringGroup], now: Micros) -> Micros | None:
-    """When the next stage begins that has not begun yet; None where none waits."""
-    begins = (group.begins for group in groups if _waits(group))
-    return min((int(later.min()) for one in begins if (later := one[one > now]).size), default=None)
+def next_begin(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> Micros | None:
+    """When the next stage begins that has not begun yet, or the next answer; None where none waits."""
+    found: list[Micros] = []
+    for group in groups:
+        if (begins := _begins(group, sharing)) is not None:
+            times = [begins, group.begins] if sharing is not None and sharing.is_ahead(group) else [begins]
+            found += [int(later.min()) for one in times if (later := one[one > now]).size]
+    return min(found, default=None)
 
 
 def deadlines_to_come(groups: Iterable[FiringGroup], now: Micros) -> Iterator[tuple[Cohort, I64]]:
@@ -46,6 +56,11 @@ def deadlines_to_come(groups: Iterable[FiringGroup], now: Micros) -> Iterator[tu
                 yield group.cohort, released[waiting] + contract.allowed(number)
 
 
-def _waits(group: FiringGroup) -> bool:
-    """Whether some of its firings may have to: first answers never do, nor does anything where no time counts."""
-    return group.number > 0 and group.released is not None
+def _begins(group: FiringGroup, sharing: Sharing | None) -> I64 | None:
+    """When each of them may be answered; None where none has to wait: nothing does where no time counts."""
+    if group.released is None:
+        return None
+    if sharing is not None and sharing.is_ahead(group):
+        later = np.maximum(group.begins, group.deadlines - sharing.lead_us(group.cohort.one, group.number))
+        return np.where(sharing.full(group), group.begins, later)
+    return group.begins if group.number else None

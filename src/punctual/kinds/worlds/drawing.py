@@ -1,0 +1,176 @@
+"""The rounds of one window, drawn part after part, by several threads at once where there are some.
+
+A part follows from rows, seed and the numbers of its rounds, so it does not matter who draws it, or when. What is said
+of a window rests on the parts from the first round on, as far as they go without a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from threading import Condition
+from typing import Any
+
+import pyarrow as pa
+
+from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.closed import ClosedForms, closed_forms
+from punctual.kinds.worlds.drawn_groups import DrawnGroups
+from punctual.kinds.worlds.needed_rounds import MOST_ROUNDS, needed_rounds, rounds_for_tails, seldom
+from punctual.kinds.worlds.simulate import GroupsInWorlds
+from punctual.kinds.worlds.summaries import Seldom, Summaries
+from punctual.kinds.worlds.world_rows import WorldRows
+from punctual.plan.worlds import Worlds
+
+MOST_NUMBERS = 1 << 25
+"""Of an aggregate, groups by rounds: a quarter of a gigabyte."""
+
+
+MOST_AHEAD = 1 << 22
+"""Nor is more drawn ahead of an answer than so many numbers, unless it was asked for: all of them are looked at once
+more when it is due."""
+STAGES = 8
+"""So many times the rounds of an answer are always drawn ahead, for those that come after it."""
+
+
+class WindowDrawing:
+    """The worlds of a query at one instant."""
+
+    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun) -> None:
+        self._body = body
+        self._rows = WorldRows(body, columns, at, run.seed)
+        self._known = run.closed_forms and closed_forms(body) is not None
+        drawn_keys = body.drawn_keys and not self._known
+        self._groups = DrawnGroups(body, self._rows) if drawn_keys else GroupsInWorlds(body, self._rows)
+        self._changed = Condition()
+        self._parts: list[Any] = []
+        self._later: dict[int, Any] = {}
+        self._begun = 0
+        self._now: Callable[[], float] = float if run.meter is None else run.meter.now
+        self.drawn_us = 0.0
+        """Core time of all draws, where somebody measures it."""
+        self._problem: Exception | None = None
+        self.asked_for = 0
+        """How many rounds CONFIDENCE asks for, once somebody has looked."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether worlds differ, and something is to be said that is not known without drawing them."""
+        return not self._known and self._groups.varies
+
+    @property
+    def marked(self) -> int:
+        """How many missing values had to be any value of the window."""
+        return self._rows.marked
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are: the longest beginning without a gap."""
+        return sum(part.rounds for part in self._parts)
+
+    @property
+    def most(self) -> int:
+        """No more rounds are drawn: of many groups there would be too many numbers."""
+        return min(MOST_ROUNDS, max(1, MOST_NUMBERS // max(1, self._groups.groups)))
+
+    @property
+    def own(self) -> int:
+        """How many rounds each answer of the instant is to add; 0 where so many are needed as the data ask for."""
+        return self._body.effort.rounds if self.varies and self._body.effort.confidence is None else 0
+
+    @property
+    def needed(self) -> int:
+        """How many rounds are needed in all, by what was seen of the data; 0 where each answer adds its own."""
+        return min(self.asked_for, self.most) if self.varies and self._body.effort.confidence is not None else 0
+
+    def begin(self, rounds: int) -> None:
+        """Draw so many rounds at least that one knows what is needed, and what a round costs."""
+        effort = self._body.effort
+        self.until(min(rounds, effort.rounds) if effort.confidence is None else effort.rounds)
+        if self.varies and effort.confidence is not None:
+            self.look()
+
+    def finish(self, number: int) -> None:
+        """Draw what the answer of this number is to rest on, however long that takes."""
+        self.until(max(self.own * (number + 1), self.needed))
+
+    def look(self) -> tuple[Summaries, int]:
+        """What the rounds so far say, and how many CONFIDENCE asks for by that."""
+        said = self.said(self.rounds)
+        tails = 0 if self._seldom is None else rounds_for_tails(self._body, self._seldom)
+        self.asked_for = max(tails, needed_rounds(self._body.effort, said, said.rounds))
+        return said, self.asked_for
+
+    @property
+    def full(self) -> bool:
+        """Whether more rounds would be too many to say quickly what they are."""
+        return not self.varies or self._begun >= self._most_ahead
+
+    @property
+    def _most_ahead(self) -> int:
+        wanted = max(STAGES * self._body.effort.rounds, self.needed)
+        return min(self.most, max(wanted, MOST_AHEAD // max(1, self._groups.groups)))
+
+    def draw(self, rounds: int) -> int:
+        """Draw so many more rounds; how many were drawn, fewer where there may be no more."""
+        drawn = 0
+        while drawn < rounds and (some := self._taken(min(self._begun + rounds - drawn, self._most_ahead))):
+            self._put(some)
+            drawn += len(some)
+        return drawn
+
+    def until(self, rounds: int) -> None:
+        """Have so many rounds at least, or as many as there may be; what others have begun is waited for."""
+        while self.rounds < rounds:
+            if some := self._taken(rounds):
+                self._put(some)
+                continue
+            with self._changed:
+                self._changed.wait_for(lambda: self._problem is not None or self.rounds == self._begun)
+            if self._problem is not None:
+                raise self._problem
+            if self._begun >= min(rounds, self.most) or not self.varies:
+                return
+
+    def said(self, rounds: int) -> Summaries:
+        """What the rounds so far say. Where worlds do not differ, or nothing has to be drawn, ``rounds`` are alike."""
+        if self.varies:
+            with self._changed:
+                self._parts = self._parts if self._body.drawn_keys else [self._groups.joined(self._parts)]
+                parts = list(self._parts)
+            worlds = self._groups.joined(parts)
+            return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, seldom=self._seldom)
+        assert isinstance(self._groups, GroupsInWorlds), "where keys are drawn worlds differ"
+        worlds = replace(self._groups.part(range(1)), rounds=rounds)
+        forms = ClosedForms(self._body, self._groups) if self._known else None
+        return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, forms)
+
+    @cached_property
+    def _seldom(self) -> Seldom | None:
+        """What rounds may miss; where groups differ between worlds nothing is known of that."""
+        return seldom(self._body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
+
+    def _taken(self, until: int) -> range:
+        """The next rounds that nobody has begun, as many as are drawn at once and none beyond ``until``."""
+        with self._changed:
+            end = min(self._begun + self._groups.at_once, until, self.most) if self.varies else 0
+            some = range(self._begun, max(end, self._begun))
+            self._begun = some.stop
+            return some
+
+    def _put(self, some: range) -> None:
+        began = self._now()
+        try:
+            part = self._groups.part(some)
+        except Exception as problem:
+            with self._changed:  # nobody waits for it
+                self._problem = problem
+                self._changed.notify_all()
+            raise
+        with self._changed:
+            self.drawn_us += self._now() - began
+            self._later[some.start] = part
+            while (following := self._later.pop(self.rounds, None)) is not None:
+                self._parts.append(following)
+            self._changed.notify_all()

@@ -1,0 +1,286 @@
+"""Rounds that are drawn while a stage runs: which firings have a share of the cores, and what is drawn next.
+
+Model
+-----
+Some queries have better answers the more is drawn for them. A stage of such a firing runs until its deadline: first
+what is essential is drawn, then whatever the cores have time for, and shortly before the deadline it is answered from
+what there is. Who gets the cores is decided by :mod:`punctual.schedule.online`; here firings become its queries, and
+its joblets become commands. A firing is known once the holder has made it ready (``Ready``), which takes a moment.
+
+What is drawn is in nobody's journal: an answer says itself how many rounds it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from punctual.clock import Micros
+from punctual.estimate.quality_curve import CONVEX
+from punctual.schedule.contract import Contract
+from punctual.schedule.epoch import AnytimeQuery
+from punctual.schedule.firings import FiringGroup
+from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimated, Rules, Start, TimePassed, Withdrawn
+from punctual.schedule.online import State as Online
+from punctual.schedule.online import step as online_step
+from punctual.schedule.quality import Firing
+
+JOBLET_US = 50_000.0
+"""Core time of a joblet: so long whatever arrives waits for a core."""
+LEAST_LEAD_US = 30_000.0
+"""So long before its deadline an answer is begun at the latest."""
+LEAD_TIMES = 2.0
+"""So many times as long as such passes took."""
+LONGEST_LEAD = 0.5
+"""No more of a stage than this is left without draws."""
+FORGETS = 0.9
+"""How much of a long pass is remembered after the next one."""
+LEAST_ROUND_US = 1.0
+MOST_DRAWN = 256
+"""So many instants are drawn for; others are answered with what is essential once they are due."""
+MOST_AT_ONCE = 16
+"""So many are made ready before something else may be done."""
+
+
+class Stage(NamedTuple):
+    """An answer of an instant that is drawn for."""
+
+    query: str
+    at: Micros
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How far the draws for an instant are: how many rounds there are, and what one costs.
+
+    ``own`` are those that each stage is to add; 0 where so many are ``needed`` in all, by what was seen of the data.
+    """
+
+    rounds: int
+    round_us: float
+    own: int = 0
+    needed: int = 0
+    least: int = 0
+    """An answer had so many before a restart."""
+    full: bool = False
+    """Whether there may be no more."""
+
+    @property
+    def each_us(self) -> float:
+        """What a round costs, and never nothing."""
+        return max(self.round_us, LEAST_ROUND_US)
+
+    def target(self, number: int) -> int:
+        """How many rounds the stage of this number is to have, which begins now.
+
+        >>> Drawn(100, 5.0, own=100).target(1), Drawn(30, 5.0, own=100).target(1), Drawn(950, 5.0, own=100).target(1)
+        (200, 200, 1050)
+        >>> Drawn(100, 5.0, needed=70).target(0), Drawn(100, 5.0, needed=700).target(2)
+        (100, 700)
+        >>> Drawn(8, 5.0, own=100, least=950).target(1)
+        1050
+        """
+        if not self.own:
+            return max(self.needed, self.rounds, self.least)
+        before = max(self.own * number, self.least)
+        if number == 0 or self.rounds < before:  # nothing that was drawn before the first stage is beyond it
+            return max(before + self.own, self.rounds)
+        return self.rounds + self.own
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Draw so many rounds for an instant, none of them begun after ``until`` (by the steady clock)."""
+
+    joblet: int
+    stage: Stage
+    rounds: int
+    until: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Where the draws stand."""
+
+    online: Online | None = None
+    running: Mapping[str, Stage] = field(default_factory=dict)
+    """By the name that :mod:`punctual.schedule.online` has for them."""
+    targets: Mapping[str, int] = field(default_factory=dict)
+    """By the same name, how many rounds it is to have."""
+    drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
+    given: Mapping[int, int] = field(default_factory=dict)
+    """The rounds of joblets that are under way."""
+    unable: frozenset[str] = frozenset()
+    """Queries for which nothing can be drawn before they are answered."""
+    took_us: float = 0.0
+    """How long passes take that answer from such draws."""
+
+    def lead_us(self, contract: Contract, number: int) -> Micros:
+        """How long before its deadline the answer of this number is begun."""
+        longest = LONGEST_LEAD * (contract.allowed(number) - contract.begins(number))
+        return int(min(max(LEAST_LEAD_US, LEAD_TIMES * self.took_us), longest))
+
+    def is_ahead(self, group: FiringGroup) -> bool:
+        """Whether rounds are drawn for these firings before they are answered."""
+        return group.cohort.one.ahead and group.released is not None and self.unable.isdisjoint(group.cohort.queries)
+
+    def waiting(self, groups: Iterable[FiringGroup], now: Micros) -> tuple[FiringGroup, ...]:
+        """Firings whose stage has begun, and that nobody has made ready; a few of them, the earliest first."""
+        left = min(MOST_AT_ONCE, MOST_DRAWN - len(self.drawn))
+        found: list[FiringGroup] = []
+        for group in groups:
+            if left <= 0 or not self.is_ahead(group):
+                continue
+            ends = group.deadlines - self.lead_us(group.cohort.one, group.number)
+            new = [any((query, at) not in self.drawn for query in group.cohort.queries) for at in group.due.instants]
+            chosen = (group.begins <= now) & (ends > now) & np.array(new, np.bool_)
+            chosen[np.cumsum(chosen) > max(1, left // len(group.cohort))] = False
+            if chosen.any():
+                found.append(group.only(chosen))
+                left -= found[-1].size
+        return tuple(found)
+
+    def full(self, group: FiringGroup) -> NDArray[np.bool_]:
+        """The instants of a group that no more can be drawn for: they need not wait."""
+        full = frozenset(which for which, one in self.drawn.items() if one.full)
+        instants: list[Micros] = group.due.instants.tolist()
+        queries = group.cohort.queries
+        return np.array([all((query, at) in full for query in queries) for at in instants], np.bool_)
+
+    def is_drawn(self, group: FiringGroup) -> bool:
+        """Whether there are draws for all of these firings."""
+        instants: list[Micros] = group.due.instants.tolist()
+        every = ((query, at) for query in group.cohort.queries for at in instants)
+        return self.is_ahead(group) and all(which in self.drawn for which in every)
+
+    def after_pass(self, took_us: float) -> Sharing:
+        """A pass took so long that answered from draws."""
+        return replace(self, took_us=max(took_us, FORGETS * self.took_us))
+
+    def demands(self, now: Micros, steady: Micros) -> list[Firing]:
+        """What is essential and has not begun, for the level of everybody."""
+        alive = () if self.online is None else self.online.alive
+        return [Firing(int(one.deadline) - steady + now, 0.0, one.queued, CONVEX) for one in alive if one.queued]
+
+
+def running_stages(
+    sharing: Sharing, groups: Iterable[FiringGroup], now: Micros, answering: frozenset[Stage]
+) -> Iterator[tuple[Stage, Micros]]:
+    """The stages that run now, but for those that are being answered, and until when there is time to draw."""
+    for group in groups:
+        if not sharing.is_ahead(group):
+            continue
+        ends = group.deadlines - sharing.lead_us(group.cohort.one, group.number)
+        for place in np.flatnonzero((group.begins <= now) & (ends > now)).tolist():
+            for query in group.cohort.queries:
+                stage = Stage(query, int(group.due.instants[place]), group.number)
+                if stage not in answering:
+                    yield stage, int(ends[place])
+
+
+def stages_of(groups: Iterable[FiringGroup]) -> frozenset[Stage]:
+    """All answers of some firings."""
+    return frozenset(
+        Stage(query, at, group.number)
+        for group in groups
+        if group.cohort.one.ahead
+        for query in group.cohort.queries
+        for at in group.due.instants.tolist()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """What is known of the machine when cores are shared: how many, by which clock, and whether they have time."""
+
+    count: int
+    now: Micros
+    steady: Micros
+    idle: bool
+    level: float
+    seed: int = 0
+
+
+def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cores) -> tuple[Sharing, list[Draw]]:
+    """Who draws now: stages that are new have arrived, those that are gone need nothing more."""
+    wanted = {
+        _name(stage): (stage, until)
+        for stage, until in running
+        if (known := sharing.drawn.get((stage.query, stage.at))) is not None and not known.full
+    }
+    if not wanted and not sharing.running and not sharing.given:
+        return (sharing if sharing.online is None else replace(sharing, online=None)), []
+    online = sharing.online
+    if online is None:
+        online = Online(Rules(max(1, cores.count), JOBLET_US, cores.seed), now=float(cores.steady))
+    events: list[Event] = [Withdrawn(cores.steady, name) for name in sharing.running if name not in wanted]
+    targets = {name: target for name, target in sharing.targets.items() if name in wanted}
+    for name, (stage, until) in wanted.items():
+        if name not in sharing.running:
+            known = sharing.drawn[stage.query, stage.at]
+            targets[name] = known.rounds + ceil(CONVEX.share(cores.level) * (known.target(stage.number) - known.rounds))
+            needed = (targets[name] - known.rounds) * known.each_us
+            lifetime = AnytimeQuery(cores.steady, cores.steady + max(1, until - cores.now), needed)
+            events.append(Arrived(cores.steady, name, lifetime, known.each_us))
+    events.append(Foreseen(cores.steady, None, bonus=cores.idle and cores.level >= 1.0))
+    now_running = {name: stage for name, (stage, _until) in wanted.items()}
+    return _told(replace(sharing, online=online, running=now_running, targets=targets), events)
+
+
+def joblet_ended(
+    sharing: Sharing, at: Micros, joblet: int, used_us: float, stage: Stage, found: Drawn | None
+) -> tuple[Sharing, list[Draw]]:
+    """A joblet has ended; ``found`` is how far the draws are now, None: nothing more can be drawn for its query."""
+    given = {number: rounds for number, rounds in sharing.given.items() if number != joblet}
+    drawn = dict(sharing.drawn)
+    unable = sharing.unable
+    events: list[Event] = [Ended(at, joblet, used_us)]
+    running = sharing.running
+    if found is None:
+        unable = unable | {stage.query}
+        drawn = {which: one for which, one in drawn.items() if which[0] != stage.query}
+        events = [*(Withdrawn(at, name) for name, one in running.items() if one.query == stage.query), *events]
+        running = {name: one for name, one in running.items() if one.query != stage.query}
+    elif (stage.query, stage.at) in drawn:
+        drawn[stage.query, stage.at] = found
+    sharing = replace(sharing, running=running, given=given, drawn=drawn, unable=unable)
+    if sharing.online is None:
+        return sharing, []
+    # What others have begun of the same stage is not queued again.
+    mine = [one for one in sharing.online.given if one.name == _name(stage) and one.number != joblet]
+    alive = any(one.name == _name(stage) and one.queued for one in sharing.online.alive)
+    if found is not None and alive:
+        left = sharing.targets[_name(stage)] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
+        events.append(Reestimated(at, _name(stage), max(0, left) * found.each_us, found.each_us))
+    return _told(sharing, events)
+
+
+def time_passed(sharing: Sharing, steady: Micros) -> tuple[Sharing, list[Draw]]:
+    """It is later."""
+    return (sharing, []) if sharing.online is None else _told(sharing, [TimePassed(steady)])
+
+
+def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw]]:
+    online, draws, given = sharing.online, list[Draw](), dict(sharing.given)
+    assert online is not None
+    for event in events:
+        online, commands = online_step(online, event)
+        for command in commands:
+            if isinstance(command, Start):
+                stage = sharing.running.get(command.joblet.name)
+                assert stage is not None, "joblets are of queries that run"
+                known = sharing.drawn[stage.query, stage.at]
+                rounds = max(1, ceil(command.joblet.budget / known.each_us))
+                given[command.joblet.number] = rounds
+                draws.append(Draw(command.joblet.number, stage, rounds, int(command.joblet.until)))
+    return replace(sharing, online=online, given=given), draws
+
+
+def _name(stage: Stage) -> str:
+    return f"{stage.query}\n{stage.at}\n{stage.number}"

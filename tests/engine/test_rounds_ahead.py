@@ -1,0 +1,209 @@
+"""Answers over worlds that are drawn for until they are due: on a clock that moves when told to, and on the real one.
+
+How many rounds an answer has depends on the machine. What it says follows from that number, and is compared with a
+replay that asks for just so many.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from punctual.clock import SECOND, ManualClock, SystemClock, iso
+from punctual.engine.engine import Engine
+from punctual.kinds.program import compile_program
+from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.drawing import WindowDrawing
+from punctual.kinds.worlds.rounds import as_drawn, settle
+from punctual.plan.worlds import Worlds
+from tests.inprocess.backend import InProcess
+
+START = 1_700_000_000 * SECOND
+STREAM = "CREATE STREAM s (t TIMESTAMP EVENT TIME, k STRING, x DOUBLE ~ NORMAL(x, sd), sd DOUBLE) FROM FEED;"
+SUMS = "SELECT k, EXPECTED(sum(x)) AS total, INTERVAL(sum(x), 90%) AS ends FROM s [RANGE 10 SECONDS] GROUP BY k"
+CHANCE = "SELECT PROBABILITY(sum(x) > 20) AS p FROM s [RANGE 10 SECONDS]"
+STAGES = "ANSWERS WITHIN 1 SECOND, 2 SECONDS, 4 SECONDS"
+OPTIONS = {"tick": "100 seconds", "idle": "1 hour", "closed_forms": "off"}
+
+
+def rows(begin: int = 1, end: int = 12) -> list[tuple[str, str, float, float]]:
+    """One a second and key; those of c are certain."""
+    return [
+        (iso(START + second * SECOND), key, float(second * 7 % 5), 0.0 if key == "c" else 1.0 + second % 3)
+        for second in range(begin, end)
+        for key in "abc"
+    ]
+
+
+def live(folder: Path, program: str, answers: int, clock: Any, **options: str) -> list[dict[str, Any]]:
+    """The first answers of a live run, in the order in which they came."""
+    said = {**OPTIONS, **options}
+    engine = Engine(str(folder / "state"), str(folder / "out"), clock=clock, backend=InProcess, options=said)
+    found: list[dict[str, Any]] = []
+
+    def heard(blocks: Sequence[Any]) -> None:
+        for block in blocks:
+            found.extend({"query": block.query, **row} for row in block.table.to_pylist())
+        if len(found) >= answers:
+            engine.request_stop()
+
+    engine.listen(heard)
+    engine.sql(STREAM + program)
+    engine.open()
+    engine.feed("s", rows())
+    engine.run()
+    engine.close()
+    return found
+
+
+def replayed(folder: Path, select: str, rounds: int) -> dict[str, Any]:
+    """The answer of the same instant by a replay that asks for so many rounds."""
+    folder.mkdir()
+    engine = Engine(out=str(folder), live=False, backend=InProcess, options=OPTIONS)
+    engine.sql(f"{STREAM} CREATE QUERY q AS {select} PERIOD 10 SECONDS ROUNDS {rounds};")
+    engine.open()
+    engine.feed("s", rows())
+    engine.tick()
+    engine.end()
+    engine.close()
+    answers = [json.loads(line) for line in (folder / "q.jsonl").read_text().splitlines()]
+    return next(one for one in answers if one["at"] == iso(START + 10 * SECOND))
+
+
+def written(folder: Path, query: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out" / f"{query}.jsonl").read_text().splitlines()]
+
+
+def test_later_answers_have_more_rounds_and_say_what_a_replay_says(tmp_path: Path) -> None:
+    """The clock stands still while somebody draws, so as much is drawn as may be; then nobody waits any longer."""
+    clock = ManualClock(START + 1_000 * SECOND)
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS {STAGES} ROUNDS 50;"
+    found = live(tmp_path, program, 3, clock)
+    assert [one["number"] for one in found] == [0, 1, 2]
+    assert all(one["on_time"] and one["quality"] == 1.0 and one["reached"] for one in found)
+    assert [one["deadline"] - one["released"] for one in found] == [SECOND, 2 * SECOND, 4 * SECOND]
+    assert [one["answered"] - one["released"] for one in found] == [0, SECOND, 2 * SECOND]
+    rounds = [one["rounds"] for one in found]
+    assert rounds[0] > 50
+    assert rounds == sorted(rounds)
+    for number, one in enumerate(written(tmp_path, "q")):
+        again = replayed(tmp_path / f"again{number}", SUMS, one["rounds"])
+        assert (one["rows"], one["error"]) == (again["rows"], again["error"])
+
+
+def test_a_real_clock_gives_what_a_replay_of_so_many_rounds_gives(tmp_path: Path) -> None:
+    program = (
+        f"CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 300 MILLISECONDS, 600 MILLISECONDS ROUNDS 20;"
+        f"CREATE QUERY p AS {CHANCE} PERIOD 10 SECONDS ANSWERS WITHIN 500 MILLISECONDS ROUNDS 20;"
+    )
+    live(tmp_path, program, 3, SystemClock(), tick="20 ms")
+    first, second = written(tmp_path, "q")
+    (chance,) = written(tmp_path, "p")
+    assert 1 <= first["rounds"] <= second["rounds"]
+    for number, (one, select) in enumerate(((first, SUMS), (second, SUMS), (chance, CHANCE))):
+        again = replayed(tmp_path / f"again{number}", select, one["rounds"])
+        assert (one["rows"], one["error"]) == (again["rows"], again["error"])
+
+
+def test_confidence_is_reached_by_what_is_drawn_meanwhile(tmp_path: Path) -> None:
+    clock = ManualClock(START + 1_000 * SECOND)
+    program = f"CREATE QUERY p AS {CHANCE} PERIOD 10 SECONDS {STAGES} CONFIDENCE 95% WITHIN 0.01;"
+    found = live(tmp_path, program, 3, clock)
+    assert all(one["reached"] for one in found)
+    assert all(one["rounds"] >= 5_000 for one in found), "a probability near a half varies that much"
+
+
+def test_what_is_known_without_worlds_does_not_wait(tmp_path: Path) -> None:
+    clock = ManualClock(START + 1_000 * SECOND)
+    total = "SELECT EXPECTED(sum(x)) AS total FROM s [RANGE 10 SECONDS]"
+    found = live(tmp_path, f"CREATE QUERY q AS {total} PERIOD 10 SECONDS {STAGES};", 3, clock, closed_forms="on")
+    assert [(one["rounds"], one["basis"]) for one in found] == [(0, "exact")] * 3
+    assert [one["answered"] - one["released"] for one in found] == [0, SECOND, 2 * SECOND]
+
+
+def test_a_cancelled_instant_is_not_drawn_for(tmp_path: Path) -> None:
+    """On the real clock, from another thread, while rounds are drawn."""
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 30 SECONDS ROUNDS 20;"
+    engine = Engine(str(tmp_path / "state"), backend=InProcess, options={**OPTIONS, "tick": "20 ms"})
+    engine.sql(STREAM + program)
+    engine.open()
+    engine.feed("s", rows())
+    running = threading.Thread(target=engine.run)
+    running.start()
+    try:
+        while engine.cancel("q") == 0:
+            pass
+    finally:
+        engine.request_stop()
+        running.join(60)
+    assert not running.is_alive()
+    assert not list(engine.records())
+    engine.close()
+
+
+# -- drawings -----------------------------------------------------------------------------------------
+
+
+def drawing(rounds: int = 10, seed: int = 1) -> tuple[Worlds, WindowDrawing]:
+    program = compile_program(f"{STREAM} CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS ROUNDS {rounds};", base=".")
+    body = program.catalog.queries["q"].body
+    assert isinstance(body, Worlds)
+    names = body.statement.plain
+    assert names is not None
+    given = rows()
+    columns: dict[str, pa.Array] = {
+        "k": pa.array([row[1] for row in given]),
+        "x": pa.array([row[2] for row in given]),
+        "sd": pa.array([row[3] for row in given]),
+    }
+    identity = pa.array(np.arange(len(given), dtype=np.int64) * 77)
+    values = [columns.get(name, identity) for name in names]
+    return body, WindowDrawing(body, values, START, WorldRun(seed, closed_forms=False))
+
+
+def test_it_does_not_matter_who_draws_which_rounds() -> None:
+    body, alone = drawing()
+    _body, together = drawing()
+    alone.until(20_000)
+    threads = [threading.Thread(target=lambda: [together.draw(700) for _turn in range(8)]) for _thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together.rounds == 4 * 8 * 700
+    together_said, alone_said = (as_drawn(body.effort, one, 0) for one in (together, alone))
+    assert together_said.rounds == 22_400
+    alone.until(22_400)
+    alone_said = as_drawn(body.effort, alone, 0)
+    for one, other in zip(together_said.said.outputs, alone_said.said.outputs):
+        assert one.values.equals(other.values)
+
+
+@pytest.mark.parametrize(
+    ("share", "number", "rounds"), [(1.0, 0, 10), (1.0, 2, 30), (0.5, 0, 5), (0.5, 2, 25), (0.0, 0, 1)]
+)
+def test_a_share_of_the_rounds_that_a_stage_adds(share: float, number: int, rounds: int) -> None:
+    body, one = drawing()
+    found = settle(body.effort, one, number, share)
+    assert (found.rounds, found.reached) == (rounds, share == 1.0)
+    assert found.share == pytest.approx(rounds / (10 * (number + 1)))
+
+
+def test_what_fails_while_it_is_drawn_fails_for_everybody_who_waits() -> None:
+    _body, one = drawing()
+
+    def broken(_rounds: range) -> None:
+        raise ValueError("out of luck")
+
+    one._groups.part = broken  # type: ignore[method-assign,assignment]
+    with pytest.raises(ValueError, match="out of luck"):
+        one.draw(5)
+    with pytest.raises(ValueError, match="out of luck"):
+        one.until(3)

@@ -1,0 +1,196 @@
+"""Rounds that are drawn while stages run, by scripts of events: who draws, until when, and when answers are begun."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from punctual.clock import SECOND, Micros
+from punctual.schedule.contract import Contract
+from punctual.schedule.due import Timetable
+from punctual.schedule.events import (
+    Answer,
+    BatchRead,
+    CancelAsked,
+    Command,
+    JobletEnded,
+    NothingRead,
+    Prepare,
+    Prepared,
+    Read,
+    ReadAsked,
+    StopAsked,
+    TimerFired,
+)
+from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn, Stage
+from punctual.schedule.state import Rules
+from tests.schedule.script import Script
+
+ROUND_US = 1_000.0
+OWN = 200
+
+
+def contract(name: str, *stages_s: float, period_s: int = 10, ahead: bool = True) -> Contract:
+    stages = tuple(int(second * SECOND) for second in stages_s)
+    table = Timetable.multiples(period_s * SECOND)
+    return Contract(name, ("s",), 10 * SECOND, table, period_s * SECOND, stages=stages, ahead=ahead, sharing_class=name)
+
+
+class Cores(Script):
+    """A script whose joblets take as long as they should, on cores that are all ours."""
+
+    def __init__(self, *contracts: Contract, cores: int = 2) -> None:
+        rules = Rules("live", timed=True, qos="dynamic-sampling", cores=float(cores), tick_us=1_000 * SECOND)
+        super().__init__(rules, *contracts)
+        self.running: list[tuple[Micros, Draw]] = []
+        self.rounds: dict[tuple[str, Micros], int] = {}
+        self.unable: set[str] = set()
+        self.said: list[Command] = []
+        self.answers: list[tuple[float, Stage, int]] = []
+
+    def begin(self, through_s: float) -> None:
+        """A batch that releases all instants through a second."""
+        self.take(self(ReadAsked(self.now())))
+        self.take(self(BatchRead(self.now(), 0, 0)))
+        self.take(self.committed(0, through_s))
+        self.take(self.applied(0))
+
+    def take(self, commands: list[Command]) -> None:
+        self.said += commands
+        for command in commands:
+            match command:
+                case Prepare(groups):
+                    new = {(q, at): 8 for g in groups for q in g.cohort.queries for at in g.due.instants.tolist()}
+                    new = {which: rounds for which, rounds in new.items() if which[0] not in self.unable}
+                    self.rounds |= new
+                    found = {which: self.drawn(which) for which in new}
+                    self.take(self(Prepared(self.now(), found, frozenset(self.unable))))
+                case Draw(_joblet, _stage, rounds):
+                    self.running.append((self.at + int(rounds * ROUND_US), command))
+                case Answer(current_pass):
+                    for group in current_pass.groups:
+                        for query in group.cohort.queries:
+                            for at in group.due.instants.tolist():
+                                have = self.rounds.get((query, at), 0)
+                                self.answers.append((self.at / SECOND, Stage(query, at, group.number), have))
+                    self.take(self.answered())
+                case Read():
+                    self.take(self(NothingRead(self.now())))
+
+    def drawn(self, which: tuple[str, Micros]) -> Drawn:
+        return Drawn(self.rounds[which], ROUND_US, own=OWN)
+
+    def until(self, second: float) -> None:
+        """Let time pass: joblets end when they do, timers fire when they should."""
+        end = int(second * SECOND)
+        while True:
+            following = min((when for when, _draw in self.running), default=end + 1)
+            timer = self.wake if self.wake is not None and self.wake > self.at else end + 1
+            self.at = min(following, timer, end)
+            if following <= self.at:
+                place = next(n for n, (when, _draw) in enumerate(self.running) if when == following)
+                _when, draw = self.running.pop(place)
+                which = draw.stage.query, draw.stage.at
+                if which in self.rounds:
+                    self.rounds[which] += draw.rounds
+                found = self.drawn(which) if which in self.rounds else None
+                used = draw.rounds * ROUND_US
+                self.take(self(JobletEnded(self.now(), draw.joblet, draw.stage, used, found)))
+            elif timer <= self.at:
+                self.take(self(TimerFired(self.now())))
+            else:
+                return
+
+
+def test_a_stage_is_drawn_for_until_shortly_before_its_deadline() -> None:
+    script = Cores(contract("q", 1, 3))
+    script.begin(10)
+    assert [type(one) for one in script.said[-2:]] == [Draw, Draw], "one for each core"
+    script.until(5)
+    (first, one, few), (second, other, more) = script.answers
+    assert (one, other) == (Stage("q", 10 * SECOND, 0), Stage("q", 10 * SECOND, 1))
+    assert (first, second) == (1 - LEAST_LEAD_US / SECOND, 3 - LEAST_LEAD_US / SECOND)
+    # Two cores that draw a round in a millisecond each, all of the time but for what a joblet leaves at the end.
+    assert 2 * 900 < few <= 2 * 970 + 8
+    assert few + 2 * 1_800 < more <= few + 2 * 2_000
+    assert not script.running, "nobody draws after the last answer"
+
+
+def test_what_is_essential_comes_first_and_the_rest_is_shared() -> None:
+    script = Cores(contract("soon", 1), contract("later", 4), cores=1)
+    script.begin(10)
+    script.until(0.45)
+    at = 10 * SECOND
+    assert script.rounds["soon", at] >= OWN
+    assert script.rounds["later", at] >= OWN
+    order = [one.stage.query for one in script.said if isinstance(one, Draw)]
+    assert order[:4] == ["soon"] * 4, "the earlier deadline first"
+    script.until(5)
+    assert [stage.query for _when, stage, _rounds in script.answers] == ["soon", "later"]
+
+
+def test_nobody_draws_for_its_pleasure_while_others_need_the_cores() -> None:
+    script = Cores(contract("q", 2), cores=1)
+    script.begin(10)
+    script.until(0.3)
+    before = script.rounds["q", 10 * SECOND]
+    script.state = replace(script.state, intake=replace(script.state.intake, under_way=True))  # a batch is being read
+    script.take(script(TimerFired(script.now())))
+    script.until(0.9)
+    assert script.rounds["q", 10 * SECOND] <= before + 50, "what had begun"
+    script.state = replace(script.state, intake=replace(script.state.intake, under_way=False))
+    script.take(script(TimerFired(script.now())))
+    script.until(1.5)
+    assert script.rounds["q", 10 * SECOND] > before + 500
+
+
+def test_a_level_below_one_has_fewer_essential_rounds_and_no_others() -> None:
+    script = Cores(contract("q", 2), cores=1)
+    script.state = replace(script.state, level=0.7)
+    script.begin(10)
+    script.until(1.9)
+    quarter = (OWN - 8) / 4  # what CONVEX keeps at 0.7
+    assert quarter <= script.rounds["q", 10 * SECOND] - 8 <= quarter + 1
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_nothing_begins_after_a_stop_or_a_cancel(stop: bool) -> None:
+    script = Cores(contract("q", 2, 4))
+    script.begin(10)
+    script.until(0.5)
+    count = sum(isinstance(one, Draw) for one in script.said)
+    script.take(script(StopAsked(script.now()) if stop else CancelAsked(script.now(), "q")))
+    script.until(4)
+    assert sum(isinstance(one, Draw) for one in script.said) == count
+    assert not script.running
+    assert not script.state.sharing.running
+
+
+def test_what_cannot_be_drawn_ahead_is_answered_at_once() -> None:
+    script = Cores(contract("q", 2, 4))
+    script.unable.add("q")
+    script.begin(10)
+    script.until(5)
+    assert [(when, stage.number) for when, stage, _rounds in script.answers] == [(0.0, 0), (2.0, 1)]
+
+
+def test_stages_that_are_not_drawn_for_are_as_before() -> None:
+    script = Cores(contract("q", 2, 4, ahead=False))
+    script.begin(10)
+    script.until(5)
+    assert [(when, stage.number) for when, stage, _rounds in script.answers] == [(0.0, 0), (2.0, 1)]
+    assert not any(isinstance(one, Draw | Prepare) for one in script.said)
+
+
+def test_many_instants_are_made_ready_a_few_at_a_time() -> None:
+    script = Cores(contract("q", 5, period_s=1))
+    script.begin(40)
+    prepared = [one for one in script.said if isinstance(one, Prepare)]
+    sizes = [sum(group.size for group in one.groups) for one in prepared]
+    assert sum(sizes) == 40
+    assert max(sizes) <= 16
+    script.until(6)
+    assert sorted(stage.at // SECOND for _when, stage, _rounds in script.answers) == list(range(1, 41))
+    rounds = [rounds for _when, _stage, rounds in script.answers]
+    assert min(rounds) >= OWN, "there is time for everybody"
