@@ -39,6 +39,7 @@ NAMES = (
     "topk_candidates",
     "topk_semantics",
     "world_draws",
+    "world_coverage",
     "operator_costs",
     "selectivity_estimation",
     "quality",
