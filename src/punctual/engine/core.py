@@ -14,6 +14,7 @@ from punctual.config import Options
 from punctual.engine.answers.answering import AnsweredPass, Answering
 from punctual.engine.answers.delivery import Delivery
 from punctual.engine.answers.ended_answers import without_ended
+from punctual.engine.answers.function_jobs import FunctionJobs
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
@@ -365,7 +366,8 @@ class Core:
         """Answer firings from what is held."""
         running, jobs = self.programs.running, self._jobs.of(groups)
         options = self.programs.options
-        worlds = WorldRun(options.seed, options.closed_forms)
+        functions = FunctionJobs(self.backend, running.catalog.functions, options.max_function_time_us)
+        worlds = WorldRun(options.seed, options.closed_forms, functions)
         bounds = RowBounds(options.max_answer_rows, options.max_join_rows, worlds)
 
         def answered() -> AnsweredPass:

@@ -12,7 +12,7 @@ from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
 from punctual.engine.answers.pass_spent import PassAccounts, PassSpent, Stopwatch
-from punctual.engine.answers.row_answers import RowBounds, answer_rows
+from punctual.engine.answers.row_answers import Failed, RowBounds, answer_rows
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.answers.scan_budgets import PassTime
@@ -20,6 +20,7 @@ from punctual.engine.batch.failing_clause import explain_stop, first_failing
 from punctual.engine.batch.isolate import reason
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
+from punctual.errors import StateError
 from punctual.estimate.accounts import Accounts
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import RowsSpent
@@ -28,6 +29,7 @@ from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of
+from punctual.kinds.world_run import FunctionStopError
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
@@ -120,11 +122,13 @@ class Answering:
             self._memories.see(one, memory.streams)
         began = self._clock.monotonic()
         try:
-            blocks = answer_blocks(answered, self._backend.evaluate, now)
+            blocks = self._blocks(answered, failed, now)
+        except StateError:
+            raise
         except Exception:
             if not self._backend.alive():
                 raise
-            alone = self._one_by_one(answered, now)
+            alone = self._one_by_one(_but(answered, failed), now)
             accounts.finished(watch.lap())
             return replace(alone, failed=(*failed, *alone.failed), spent=accounts.spent())
         accounts.finished(watch.lap())
@@ -139,6 +143,15 @@ class Answering:
         return AnsweredPass(
             blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, from_rows=from_rows
         )
+
+    def _blocks(self, answered: Sequence[AnsweredJobs], failed: Failed, now: Callable[[], Micros]) -> Answers:
+        """The blocks of all queries but those that have ``failed``: one whose function cannot be used is added."""
+        while True:
+            try:
+                return answer_blocks(_but(answered, failed), self._backend.evaluate, now)
+            except FunctionStopError as stop:
+                # It is known who is to blame, so nobody else is tried alone, nor this one again.
+                failed.append((stop.query, _function_stopped(answered, stop)))
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""
@@ -155,6 +168,8 @@ class Answering:
             job = of_query[0].joined()
             try:
                 blocks += answer_blocks(of_query, self._backend.evaluate, now)
+            except FunctionStopError as stop:
+                failed.append((stop.query, _function_stopped(of_query, stop)))
             except Exception as problem:
                 if not self._backend.alive():
                     raise
@@ -171,6 +186,18 @@ class Answering:
                 raise
             return problem
         return None
+
+
+def _but(answered: Sequence[AnsweredJobs], failed: Failed) -> list[AnsweredJobs]:
+    """All but those of queries that have failed."""
+    names = {name for name, _why in failed}
+    return [one for one in answered if one.joined().query.name not in names] if names else list(answered)
+
+
+def _function_stopped(answered: Sequence[AnsweredJobs], stop: FunctionStopError) -> str:
+    """Why a query was stopped whose function cannot be used."""
+    queries = (one.joined().query for one in answered)
+    return explain_stop(next(one for one in queries if one.name == stop.query), stop.clause, stop.fact)
 
 
 def _class_costs(

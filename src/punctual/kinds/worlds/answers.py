@@ -17,6 +17,7 @@ from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.called_groups import Calling
 from punctual.kinds.worlds.rounds import Settled, settle
 from punctual.kinds.worlds.summaries import Said
 from punctual.kinds.worlds.types import WorldTypes
@@ -29,11 +30,12 @@ CONFIDENCE = 0.95
 def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     """The answers of a job, from the rows of its windows."""
     run = job.worlds if job.worlds is not None else WorldRun()
+    calling = Calling(run.functions, job.query.name)
     found: list[Settled] = []
     for number, at in enumerate(job.due.instants.tolist()):
         rows = answered.part(number, number + 1)
         window = WorldRows(body, rows.values, at, run.seed)
-        found.append(settle(body, window, job.number, closed=run.closed_forms))
+        found.append(settle(body, window, job.number, calling, closed=run.closed_forms))
     types = [*WorldTypes(body, job.types.outputs).outputs(), pa.float64()]
     columns = [_column([one.said.outputs[n] for one in found], kind) for n, kind in enumerate(types[:-1])]
     columns.append(_column([one.said.probability for one in found], types[-1]))

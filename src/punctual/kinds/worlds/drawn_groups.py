@@ -23,6 +23,7 @@ from punctual.kinds.worlds.simulate import (
     counted_rows,
     finished_bundle,
     folded_values,
+    folds_of,
     function_of,
     where_in_worlds,
 )
@@ -36,10 +37,12 @@ class DrawnGroups:
     varies = True
 
     def __init__(self, body: Worlds, rows: WorldRows) -> None:
-        self._body, self._window = body, rows
+        self._body, self._window, self.codes = body, rows, rows.codes
         self._rows = counted_rows(body, rows)
         self._certain = [rows.given[number].take(pa.array(self._rows)) for number in body.keys]
         self.keys: list[pa.Array] = []
+        self._groups: list[I64] = []
+        """Of each block that was drawn, the group of each row in each round."""
 
     def until(self, rounds: int) -> GroupWorlds:
         """What the groups are in so many rounds, the first ones."""
@@ -48,10 +51,17 @@ class DrawnGroups:
         codes, distinct = encode(keys, len(keys[0]))
         rank = order(distinct) if len(distinct[0]) else np.zeros(0, np.int64)
         self.keys = [key.take(pa.array(np.argsort(rank))) for key in distinct]
+        self._groups = []
         places, found = np.split(rank[codes], np.cumsum([len(part[0]) for part, _codes in parts])[:-1]), []
         for block, (_keys, own), place in zip(blocks(0, rounds, self._rows.size), parts, places):
+            self._groups.append(place[own].reshape(self._rows.size, len(block)))
             found.append(self._block(block, place[own], int(rank.size)))
         return GroupWorlds.joined(found)
+
+    def members(self, rounds: range) -> tuple[I64, I64]:
+        """All rows in ascending order, and the group of each in some of the rounds that were drawn."""
+        every = np.concatenate(self._groups, axis=1)
+        return self._rows, every[:, rounds.start : rounds.stop]
 
     def _cells(self, rounds: range) -> tuple[list[pa.Array], I64]:
         """The keys that occur in some rounds, and which of them each row has in each round."""
@@ -77,7 +87,7 @@ class DrawnGroups:
         exists = self._window.existing(self._rows, rounds)
         cell = group * size + np.tile(np.arange(size), self._rows.size)
         found = []
-        for folded in (*self._body.aggregates, ROWS):
+        for folded in (*folds_of(self._body), ROWS):
             present = where if folded.stored else both(where, exists)
             values, present, kind = folded_values(folded, self._rows.size, present, leaf)
             found.append(_folded(folded, kind, cell, (groups, size), values, present))

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from punctual.kinds.worlds.called_groups import CalledGroups, Calling
 from punctual.kinds.worlds.closed import ClosedForms, closed_forms
 from punctual.kinds.worlds.drawn_groups import DrawnGroups
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries, Summarised
 from punctual.kinds.worlds.world_rows import WorldRows
-from punctual.plan.worlds import Effort, Worlds
+from punctual.plan.worlds import Called, Effort, Worlds
 
 MOST_ROUNDS = 1_000_000
 """CONFIDENCE asks for no more: a half-width that needs more is out of reach."""
@@ -38,26 +39,33 @@ class Settled:
     marked: int
 
 
-def settle(body: Worlds, rows: WorldRows, number: int, *, closed: bool) -> Settled:
+def settle(body: Worlds, rows: WorldRows, number: int, calling: Calling, *, closed: bool) -> Settled:
     """The answer of this number of an instant; by closed forms where there are some and they are wanted."""
     effort = body.effort
     if closed and closed_forms(body) is not None:
         known = GroupsInWorlds(body, rows)
         said = Summaries(body, known.keys, known.until(1), rows.codes, ClosedForms(body, known))
         return Settled(said.all(), 0, True, rows.marked)
-    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds(body, rows)
+    groups = _groups(body, rows, calling)
     wanted = effort.rounds * (number + 1) if effort.confidence is None else effort.rounds
     worlds = groups.until(wanted)
-    said = Summaries(body, groups.keys, worlds, rows.codes)
+    said = Summaries(body, groups.keys, worlds, groups.codes)
     reached = True
     if effort.confidence is not None and groups.varies:
         most = min(MOST_ROUNDS, MOST_NUMBERS // max(1, worlds.count.shape[0]))
         while (needed := _needed(effort, said, worlds.rounds)) > worlds.rounds and worlds.rounds < most:
             end = min(needed, GROWTH * worlds.rounds, most)
             worlds = groups.until(end)
-            said = Summaries(body, groups.keys, worlds, rows.codes)
+            said = Summaries(body, groups.keys, worlds, groups.codes)
         reached = needed <= worlds.rounds
     return Settled(said.all(), worlds.rounds if groups.varies else 0, reached, rows.marked)
+
+
+def _groups(body: Worlds, rows: WorldRows, calling: Calling) -> GroupsInWorlds | DrawnGroups | CalledGroups:
+    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds(body, rows)
+    if not any(isinstance(one, Called) for one in body.aggregates):
+        return groups
+    return CalledGroups(body, rows, groups, calling)
 
 
 def _needed(effort: Effort, said: Summaries, rounds: int) -> int:
