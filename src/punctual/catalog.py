@@ -1,4 +1,4 @@
-"""The names of a program: streams, tables, queries, options. Snapshots are immutable."""
+"""The names of a program: streams, tables, queries, functions, options. Snapshots are immutable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from punctual.plan.query import Query
 from punctual.plan.relation import Stream, Table
+from punctual.plan.worlds import PythonFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,9 @@ class Catalog:
     tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, Query] = field(default_factory=lambda: MappingProxyType({}))
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    functions: Mapping[str, PythonFunction] = field(default_factory=lambda: MappingProxyType({}))
+    """Those of Python; they have a name space of their own."""
 
     def with_stream(self, stream: Stream) -> Catalog:
         return replace(self, streams=MappingProxyType({**self.streams, stream.name.lower(): stream}))
@@ -30,6 +34,9 @@ class Catalog:
 
     def with_option(self, name: str, value: str) -> Catalog:
         return replace(self, options=MappingProxyType({**self.options, name: value}))
+
+    def with_function(self, function: PythonFunction) -> Catalog:
+        return replace(self, functions=MappingProxyType({**self.functions, function.name.lower(): function}))
 
     def without_query(self, name: str) -> Catalog:
         kept = {key: query for key, query in self.queries.items() if key != name.lower()}

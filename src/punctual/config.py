@@ -207,6 +207,10 @@ class Options:
             "closed_forms", _switch, ON_OFF, "off answers everything uncertain by worlds, for comparison"
         ),
     )
+    max_function_time_us: Micros = field(
+        default=UNITS_US["MINUTE"],
+        metadata=_duration("max_function_time", "how long a job may take that calls functions of Python over worlds"),
+    )
     keep_answers_us: Micros = field(
         default=UNITS_US["DAY"],
         metadata=_duration("keep_answers", "how long the log keeps answers, and the ledger what they used"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from punctual.clock import Micros, SystemClock
+from punctual.clock import SECOND, Micros, SystemClock
 from punctual.kernel.sample.draw import ITSELF
 from punctual.kernel.sample.marks import SHARES
 from punctual.plan.operators import OperatorNode
@@ -27,6 +27,7 @@ from punctual.plan.row_query import RowStatement
 from punctual.plan.rows import Join
 from punctual.runtime.backend import (
     Draws,
+    OverdueError,
     QueryTypes,
     Question,
     RowAnswers,
@@ -42,6 +43,7 @@ from punctual.runtime.direct_plan import direct_stream
 from punctual.runtime.lower import Branch, Limits, branch_sql
 from punctual.runtime.operators.direct import ScanAndReduce
 from punctual.runtime.operators.enrich import Lookup
+from punctual.runtime.operators.functions.call_functions import CallFunctions
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.order import Order
 from punctual.runtime.operators.projected import ReduceProjected
@@ -75,6 +77,17 @@ def _slice(work: SliceWork, branches: Sequence[Branch], parts: Weighed | None) -
     for name in MARKS if marked else ():
         rows = rows.append_column(name, pa.repeat(ITSELF, rows.num_rows))
     return rows
+
+
+def _in_time(work: Callable[[], list[pa.RecordBatch]], until: Micros) -> list[pa.RecordBatch]:
+    """What tasks yield, unless that takes too long: nobody can end a thread, so it is left alone then."""
+    found: list[list[pa.RecordBatch]] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(max(0.0, (until - SystemClock().monotonic()) / SECOND))
+    if not found:
+        raise OverdueError
+    return found[0]
 
 
 class InProcess:
@@ -167,11 +180,17 @@ class InProcess:
         self._duck.register(name, joined_table(join, table))
         return name
 
-    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
+    def run_tasks(
+        self, operator: AnswerShards | MergeRows | CountRows | CallFunctions, until: Micros | None = None
+    ) -> pa.Table:
         tasks = operator.most_tasks
         self._use("run_tasks", 10_007 * tasks)
         each = replace(operator, tasks=tasks)
-        found = [batch for task in self._random.permutation(tasks) for batch in each.run(None, int(task))]
+        order = self._random.permutation(tasks).tolist()
+        if until is None:
+            found = [batch for task in order for batch in each.run(None, task)]
+        else:
+            found = _in_time(lambda: [batch for task in order for batch in each.run(None, task)], until)
         return pa.Table.from_batches(found, OUTPUT)
 
     def rows(

@@ -185,7 +185,10 @@ def test_what_is_said_of_a_refusal() -> None:
     with pytest.raises(BindError) as raised:
         bound("ceilling(u)")
     assert raised.value.hint == "did you mean ceiling or ceil?"
-    assert raised.value.detail == "Spark functions that are not known here may only be given certain values"
+    assert raised.value.detail == (
+        "Spark functions that are not known here may only be given certain values; functions of Python are registered"
+        ' first: engine.world_function("ceilling", ...)'
+    )
     for text, detail in (
         ("pow(u)", "pow takes 2 arguments here"), ("least(u)", "least takes 2 or more arguments here"),
         ("round(u, 1, 2)", "round takes 1 or 2 arguments here"), ("sin(u, 1)", "sin takes 1 argument here"),

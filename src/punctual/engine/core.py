@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from punctual.clock import Clock, Micros
 from punctual.config import Options
 from punctual.engine.answers.answering import AnsweredPass, Answering
 from punctual.engine.answers.delivery import Delivery
 from punctual.engine.answers.ended_answers import without_ended
+from punctual.engine.answers.function_jobs import FunctionJobs
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
-from punctual.engine.answers.rounds_ahead import RoundsAhead
+from punctual.engine.answers.rounds_ahead import RoundsAhead, Which
 from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.committed import Committed
@@ -107,8 +107,7 @@ class Core:
         self.sources = Sources(report, patient=timed)
         self.ingest = Ingest(backend, store, tables, self.sources, clock, self.costs.accounts, report)
         self._clock = clock
-        self._timed = timed
-        self._paced = paced
+        self._timed, self._paced = timed, paced
         self.report = report
         self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
         self._started = clock.now()
@@ -377,14 +376,15 @@ class Core:
 
         return answered
 
-    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[Mapping[Any, Drawn], frozenset[str]]]:
+    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[Mapping[Which, Drawn], frozenset[str]]]:
         """Make firings ready for draws ahead of their answers."""
         jobs, run = [one for job in self._jobs.of(groups) for one in job.each()], self._world_run()
         return lambda: self.ahead.prepare(jobs, self.held.holders.rows, run)
 
     def _world_run(self) -> WorldRun:
-        options = self.programs.options
-        return WorldRun(options.seed, options.closed_forms, self.costs.rounds)
+        options, functions = self.programs.options, self.programs.running.catalog.functions
+        called = FunctionJobs(self.backend, functions, options.max_function_time_us)
+        return WorldRun(options.seed, options.closed_forms, self.costs.rounds, called)
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""

@@ -28,6 +28,7 @@ from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop
 from punctual.engine.program.programs import Change
 from punctual.engine.status import read_status
+from punctual.engine.world_functions import with_world_function
 from punctual.errors import BindError, FeedError, PlanError, ProgramErrors
 from punctual.kinds.program import compile_program, typecheck
 from punctual.kinds.registry import kind_of
@@ -254,6 +255,15 @@ class Engine(Lifecycle):
     def _land(self, core: Core, name: str) -> None:
         checkpoint = os.path.join(core.store.directory, "landing", name.lower())
         self._landings[name] = land(self._frames[name], core.store.feed_folder(name.lower()), checkpoint)
+
+    def world_function(self, name: str, function: Callable[..., Any], returns: str) -> None:
+        """Let queries over uncertain attributes call a function of Python where an aggregate may stand.
+
+        It gets an array of rows by worlds for each argument, and returns a value of type ``returns`` (DOUBLE, BIGINT,
+        STRING or BOOLEAN) for each world; ``docs/worlds.md`` says more. Queries come after it, also in a resumed run.
+        """
+        with self._mutex:
+            self._catalog = with_world_function(self._catalog, name, function, returns)
 
     def feed(self, name: str, rows: Any) -> None:
         """Give rows to a stream FROM FEED: dicts, tuples in declared order, a pandas DataFrame or an Arrow table.

@@ -20,6 +20,8 @@ WorldFunction = Literal["count", "sum", "avg", "min", "max", "value"]
 """``value`` is that of the row, where a result row is a row; the mean where several rows are one."""
 Summary = Literal["EXPECTED", "PROBABILITY", "INTERVAL", "HISTOGRAM", "SAME"]
 """What is said of all worlds together; SAME of what is the same in all of them."""
+Returns = Literal["DOUBLE", "BIGINT", "STRING", "BOOLEAN"]
+"""What functions of Python may return."""
 Comparison = Literal["<", "<=", "=", ">=", ">"]
 
 
@@ -59,6 +61,37 @@ class Folded:
 
     function: WorldFunction
     argument: WorldExpression | None = None
+    where: WorldExpression | None = None
+    stored: bool = False
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonFunction:
+    """A function that a program of Python may call where an aggregate stands: as bytes, which workers make it of.
+
+    ``takes_present`` says whether it is told which rows are there in each world. It takes at least ``fewest`` arguments
+    and at most ``most``, None: any number.
+    """
+
+    name: str
+    returns: Returns
+    code: bytes
+    takes_present: bool
+    fewest: int = 1
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A function of Python, by name, in every world: of all rows of a group at once for which ``where`` holds.
+
+    It is told apart by its name: what it does is not part of a program. ``stored`` is as in `Folded`.
+    """
+
+    function: str
+    returns: Returns
+    arguments: tuple[WorldExpression, ...]
     where: WorldExpression | None = None
     stored: bool = False
     span: Span | None = field(default=None, compare=False)
@@ -116,7 +149,7 @@ class Worlds(Body):
     keys: tuple[int, ...] = ()
     drawn_keys: tuple[WorldExpression, ...] = ()
     grouped: bool = True
-    aggregates: tuple[Folded, ...] = ()
+    aggregates: tuple[Folded | Called, ...] = ()
     having: WorldExpression | None = None
     summaries: tuple[Summed, ...] = ()
     outputs: tuple[WorldExpression, ...] = ()

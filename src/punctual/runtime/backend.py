@@ -27,6 +27,7 @@ from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.core_time import CoreTime
 from punctual.runtime.lower import Branch
+from punctual.runtime.operators.functions.call_functions import CallFunctions
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.operators.window_rows import CountRows, WindowOrder
@@ -205,8 +206,14 @@ class Backend(Protocol):
         """Run the one job of a batch; rows as ``store.products.OUTPUT``."""
         ...
 
-    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
-        """Run one job of an operator whose work is all in it; rows as ``store.products.OUTPUT``."""
+    def run_tasks(
+        self, operator: AnswerShards | MergeRows | CountRows | CallFunctions, until: Micros | None = None
+    ) -> pa.Table:
+        """Run one job of an operator whose work is all in it; rows as ``store.products.OUTPUT``.
+
+        ``until`` is an instant of the machine's monotonic clock: ``OverdueError`` where the job was ended because it
+        was still under way then.
+        """
         ...
 
     def rows(

@@ -34,11 +34,13 @@ from punctual.runtime.backend import (
 from punctual.runtime.core_time import CoreTime, JvmClock
 from punctual.runtime.evaluate import evaluate
 from punctual.runtime.jvm.starting import Starting
+from punctual.runtime.operators.functions.call_functions import CallFunctions
 from punctual.runtime.operators.in_worker import AsJob, packed
 from punctual.runtime.operators.merge_rows import MergeRows
 from punctual.runtime.operators.shards import AnswerShards
 from punctual.runtime.operators.window_rows import CountRows
 from punctual.runtime.plain_types import plain_rows, plain_types
+from punctual.runtime.row_queries.job_watch import run_until
 from punctual.runtime.row_queries.row_analysis import typecheck_rows
 from punctual.runtime.row_queries.row_plans import RowPlans
 from punctual.runtime.tick import Jobs, bare_job
@@ -129,11 +131,14 @@ class SparkBackend:
         self._core_time.add(self._jobs.stages.take())
         return self._core_time.reported(found)
 
-    def run_tasks(self, operator: AnswerShards | MergeRows | CountRows) -> pa.Table:
+    def run_tasks(
+        self, operator: AnswerShards | MergeRows | CountRows | CallFunctions, until: Micros | None = None
+    ) -> pa.Table:
         self._tag_thread()
         tasks = min(operator.most_tasks, self.slots)
+        job = bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)
         with self._core_time.call():
-            found = bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)()
+            found = job() if until is None else run_until(self.spark, job, until)
         return self._core_time.reported(found)
 
     def rows(

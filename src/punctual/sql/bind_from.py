@@ -84,8 +84,9 @@ def bind_from(select: SelectSyntax, catalog: Catalog, failed: frozenset[str], pr
     tables = tuple(item for item in items if isinstance(item, TableItem))
     relations = tuple(dict.fromkeys(item.relation for item in items))
     as_one = len({item.relation for item in streams}) == 1
+    scope = Scope(relations, tuple(catalog.functions.values()))
     bound = BoundFrom(
-        streams, tables, Scope(relations), tuple(binder.conditions), as_one, binder.complete, binder.joined
+        streams, tables, scope, tuple(binder.conditions), as_one, binder.complete, binder.joined
     )
     for item in select.items if bound.complete else ():
         if item.star_of is not None:

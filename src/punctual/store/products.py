@@ -1,19 +1,21 @@
 """What jobs yield: a closed union of typed products, one row of a job's output each.
 
-==============  ============================================  =====================================================
-product         what it is                                    where it goes
-==============  ============================================  =====================================================
-`Cells`         partial cells of a unit (Arrow)               a section of the batch's manifest, then the unit's panes
-`LateCells`     counts of a stream's late rows (Arrow)        a section of the batch's manifest, then the late counts
-`RetainedRows`  accepted rows of a stream (Arrow)             a section of the batch's manifest, then row queries
-`DeadRows`      rows that do not count, with reasons (Arrow)  the batch's dead letters
-`Facts`         counters of a partition, all in the value     the progress of its stream, in the manifest's body
-`ShardAnswers`  answers of a reader from one shard (Arrow)    the pass that asked
-`RowAnswer`     rows that answer a row query (Arrow)          the pass that asked
-`CountedRows`   how many rows a window has                    the pass that asked
-`MergedCells`   all cells of one shard in one file (Arrow)    a section of a base
-`TaskTime`      core time of a task, instead of rows          the core time of who asked for the job
-==============  ============================================  =====================================================
+================  ============================================  =====================================================
+product           what it is                                    where it goes
+================  ============================================  =====================================================
+`Cells`           partial cells of a unit (Arrow)               a section of the batch's manifest, then the unit's panes
+`LateCells`       counts of a stream's late rows (Arrow)        a section of the batch's manifest, then the late counts
+`RetainedRows`    accepted rows of a stream (Arrow)             a section of the batch's manifest, then row queries
+`DeadRows`        rows that do not count, with reasons (Arrow)  the batch's dead letters
+`Facts`           counters of a partition, all in the value     the progress of its stream, in the manifest's body
+`ShardAnswers`    answers of a reader from one shard (Arrow)    the pass that asked
+`RowAnswer`       rows that answer a row query (Arrow)          the pass that asked
+`CountedRows`     how many rows a window has                    the pass that asked
+`FunctionValues`  what a function gave for calls of it (Arrow)  the pass that asked
+`FunctionFault`   what is wrong with a function                 the pass that asked
+`MergedCells`     all cells of one shard in one file (Arrow)    a section of a base
+`TaskTime`        core time of a task, instead of rows          the core time of who asked for the job
+================  ============================================  =====================================================
 
 Spark's workers load this module: it imports nothing of the engine.
 """
@@ -128,6 +130,19 @@ class CountedRows(msgspec.Struct, frozen=True, tag="counted", tag_field="product
     window: int
 
 
+class FunctionValues(msgspec.Struct, frozen=True, tag="function values", tag_field="product"):
+    """What the function of this number gave for some of a job's calls: their numbers, and a list of values for each."""
+
+    function: int
+
+
+class FunctionFault(msgspec.Struct, frozen=True, tag="function fault", tag_field="product"):
+    """A call that failed, by its number, and why."""
+
+    call: int
+    fact: str
+
+
 class MergedCells(msgspec.Struct, frozen=True, tag="merged", tag_field="product"):
     """The cells that ``work`` of a shard job has in one shard."""
 
@@ -142,7 +157,7 @@ Kept = Cells | LateCells | RetainedRows
 """What a manifest's sections hold."""
 Product = (
     Cells | LateCells | RetainedRows | DeadRows | Facts
-    | ShardAnswers | RowAnswer | CountedRows | MergedCells | TaskTime
+    | ShardAnswers | RowAnswer | CountedRows | FunctionValues | FunctionFault | MergedCells | TaskTime
 )  # fmt: skip
 _TIME = msgspec.json.encode(TaskTime())
 _PRODUCTS: msgspec.json.Decoder[Product] = msgspec.json.Decoder(Product)

@@ -13,7 +13,7 @@ from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
 from punctual.engine.answers.pass_spent import PassAccounts, PassSpent, Stopwatch
 from punctual.engine.answers.rounds_ahead import RoundsAhead
-from punctual.engine.answers.row_answers import RowBounds, answer_rows
+from punctual.engine.answers.row_answers import Failed, RowBounds, answer_rows
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
 from punctual.engine.answers.scan_budgets import PassTime
@@ -21,6 +21,7 @@ from punctual.engine.batch.failing_clause import explain_stop, first_failing
 from punctual.engine.batch.isolate import reason
 from punctual.engine.held.holders import Holders
 from punctual.engine.program.cadences import Timing
+from punctual.errors import StateError
 from punctual.estimate.accounts import Accounts
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import FiringSpent, RowsSpent
@@ -29,6 +30,7 @@ from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of
+from punctual.kinds.world_run import FunctionStopError
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
@@ -128,11 +130,13 @@ class Answering:
             self._memories.see(one, memory.streams)
         began = self._clock.monotonic()
         try:
-            blocks = answer_blocks(answered, self._backend.evaluate, now)
+            blocks = self._blocks(answered, failed, now)
+        except StateError:
+            raise
         except Exception:
             if not self._backend.alive():
                 raise
-            alone = self._one_by_one(answered, now)
+            alone = self._one_by_one(_but(answered, failed), now)
             accounts.finished(watch.lap())
             return replace(alone, failed=(*failed, *alone.failed), spent=accounts.spent())
         accounts.finished(watch.lap())
@@ -150,6 +154,15 @@ class Answering:
             blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, None, from_rows, drawn, rounds_us
         )
 
+    def _blocks(self, answered: Sequence[AnsweredJobs], failed: Failed, now: Callable[[], Micros]) -> Answers:
+        """The blocks of all queries but those that have ``failed``: one whose function cannot be used is added."""
+        while True:
+            try:
+                return answer_blocks(_but(answered, failed), self._backend.evaluate, now)
+            except FunctionStopError as stop:
+                # It is known who is to blame, so nobody else is tried alone, nor this one again.
+                failed.append((stop.query, _function_stopped(answered, stop)))
+
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""
         last = self._last.of(job.asked.queries[0]) if len(job) == 1 else None
@@ -165,6 +178,8 @@ class Answering:
             job = of_query[0].joined()
             try:
                 blocks += answer_blocks(of_query, self._backend.evaluate, now)
+            except FunctionStopError as stop:
+                failed.append((stop.query, _function_stopped(of_query, stop)))
             except Exception as problem:
                 if not self._backend.alive():
                     raise
@@ -201,6 +216,18 @@ def _drawn_ahead(
             total += sum(one.used_us for one in spent)
             used.setdefault(query, []).extend(spent)
     return total
+
+
+def _but(answered: Sequence[AnsweredJobs], failed: Failed) -> list[AnsweredJobs]:
+    """All but those of queries that have failed."""
+    names = {name for name, _why in failed}
+    return [one for one in answered if one.joined().query.name not in names] if names else list(answered)
+
+
+def _function_stopped(answered: Sequence[AnsweredJobs], stop: FunctionStopError) -> str:
+    """Why a query was stopped whose function cannot be used."""
+    queries = (one.joined().query for one in answered)
+    return explain_stop(next(one for one in queries if one.name == stop.query), stop.clause, stop.fact)
 
 
 def _class_costs(

@@ -74,7 +74,7 @@ def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) 
         assert isinstance(ahead, WindowDrawing)
         return as_drawn(body.effort, ahead, job.number)
     began = 0.0 if run.meter is None else run.meter.now()
-    drawing = WindowDrawing(body, rows.values, at, run)
+    drawing = WindowDrawing(body, rows.values, at, run, job.query.name)
     found = settle(body.effort, drawing, job.number, 1.0 if job.setting is None else job.setting)
     if run.meter is not None:
         new = found.wanted // (job.number + 1) if body.effort.confidence is None else found.wanted

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from punctual.errors import BindError
-from punctual.kinds.worlds.bind_leaves import AnswerLeaves, GroupLeaves, RowLeaves
+from punctual.kinds.worlds.bind_leaves import AnswerLeaves, GroupLeaves, RowLeaves, makes_one
 from punctual.kinds.worlds.row_columns import RowColumns, WindowedStream
 from punctual.plan.expression import column_of
 from punctual.plan.query import Order, Output
@@ -29,12 +29,12 @@ from punctual.sql.body_binder import BoundBody
 from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.bind_predicate import conjuncts
 from punctual.sql.expressions.bind_row import row_expression, row_pieces
-from punctual.sql.expressions.function_names import MONTE_CARLO, is_aggregate
+from punctual.sql.expressions.function_names import MONTE_CARLO
 from punctual.sql.expressions.pieces import Pieces
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsClause
-from punctual.sql.syntax.expression import ExpressionSyntax
+from punctual.sql.syntax.expression import Call, ExpressionSyntax
 from punctual.sql.syntax.select import OrderSyntax, RangeWindow, SelectSyntax
 
 ROUNDS = 100
@@ -48,13 +48,18 @@ def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
     """Whether a SELECT reads an uncertain attribute, or says something of worlds."""
     left = [condition for item in bound.tables for condition in item.left_on or ()]
     every = [*_expressions(select), *bound.conditions, *left]
-    calls = any(call.name in MONTE_CARLO for expression in every for call in expression.calls)
+    calls = any(_says_it(call, bound.scope) for expression in every for call in expression.calls)
     clauses = any(isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause) for clause in select.clauses)
     having = any(_names_it(one, bound.scope) for one in _having(select))
     if calls or clauses or having:
         return True
     found = (bound.scope.find(one.parts) for expression in every for one in expression.columns)
     return any(one.column.uncertain is not None for several in found for one in several)
+
+
+def _says_it(call: Call, scope: Scope) -> bool:
+    """Whether a call has a meaning over worlds alone."""
+    return call.name in MONTE_CARLO or scope.function(call.name) is not None
 
 
 def _expressions(select: SelectSyntax) -> list[ExpressionSyntax]:
@@ -184,7 +189,7 @@ class _WorldBinder:
         expressions = [item.expression for item in self.select.items]
         expressions += [*(item.expression for item in self.select.order), self.select.having]
         calls = (call for one in expressions if one is not None for call in one.calls)
-        return any(is_aggregate(call.name) and call.name not in MONTE_CARLO for call in calls)
+        return any(makes_one(call, self.scope) and call.name not in MONTE_CARLO for call in calls)
 
     def _keys(self, groups: GroupLeaves) -> None:
         """What result rows are told apart by: GROUP BY, or without groups all that is selected and certain."""
@@ -310,7 +315,7 @@ class _WorldBinder:
 
     def _nothing_uncertain(self) -> BindError:
         every = _expressions(self.select)
-        calls = [one.place(call.first, call.end) for one in every for call in one.calls if call.name in MONTE_CARLO]
+        calls = [one.place(call.first, call.end) for one in every for call in one.calls if _says_it(call, self.scope)]
         clauses = [
             clause.span
             for clause in self.select.clauses

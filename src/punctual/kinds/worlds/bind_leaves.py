@@ -7,13 +7,14 @@ others of what a group is in every world.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from punctual.errors import BindError, Span
 from punctual.kinds.worlds.row_columns import RowColumns
 from punctual.plan.functions import canonical
 from punctual.plan.world_expression import (
     CertainColumn,
+    Constant,
     DrawnAttribute,
     Operation,
     WorldAggregate,
@@ -21,7 +22,7 @@ from punctual.plan.world_expression import (
     WorldSummary,
     leaves,
 )
-from punctual.plan.worlds import Folded, Summary, Summed, WorldFunction
+from punctual.plan.worlds import Called, Folded, PythonFunction, Summary, Summed, WorldFunction
 from punctual.sql.expressions.bind_row import row_expression, row_pieces
 from punctual.sql.expressions.bind_world import world_expression
 from punctual.sql.expressions.function_names import MONTE_CARLO, is_aggregate
@@ -40,6 +41,11 @@ EXAMPLES = {
     "interval": "INTERVAL(sum(x), 95%)",
     "histogram": "HISTOGRAM(sum(x), 20)",
 }
+
+
+def makes_one(call: Call, scope: Scope) -> bool:
+    """Whether a call makes one value of many rows: an aggregate, or a function of Python."""
+    return is_aggregate(call.name) or scope.function(call.name) is not None
 
 
 def _is_column(part: ExpressionSyntax) -> bool:
@@ -94,7 +100,7 @@ class RowLeaves:
         return DrawnAttribute(self.columns.attribute(resolved.relation.alias, resolved.column))
 
     def call(self, part: ExpressionSyntax, call: Call) -> WorldExpression | None:
-        if is_aggregate(call.name):
+        if makes_one(call, self.scope):
             problems = Problems()
             row_pieces(part, self.scope, self.place, problems)
             _raise_first(problems)
@@ -134,7 +140,7 @@ class GroupLeaves:
     where_is_certain: bool
     exist_surely: bool
     """Whether all rows exist in every world."""
-    aggregates: list[Folded] = field(default_factory=list)
+    aggregates: list[Folded | Called] = field(default_factory=list)
     drawn_keys: list[tuple[Pieces, WorldExpression]] = field(default_factory=list)
     """Keys that differ between worlds; they are numbered after the others."""
 
@@ -158,7 +164,7 @@ class GroupLeaves:
         return next((number for number, key in enumerate(known) if key == said), None)
 
     def is_certain(self, part: ExpressionSyntax) -> bool:
-        if any(is_aggregate(call.name) for call in part.calls):
+        if any(makes_one(call, self.rows.scope) for call in part.calls):
             return False
         return self._key(part) is not None or (bool(part.columns) and not _is_column(part) and self._of_keys(part))
 
@@ -192,11 +198,14 @@ class GroupLeaves:
                 "bind.nested-aggregate", f"{call.name.upper()} cannot stand inside of what it is said of",
                 span=part.place(call.first, call.end),
             )
+        function = self.rows.scope.function(call.name)
+        if function is not None:
+            return self.folded(self._called(part, call, function))
         if not is_aggregate(call.name):
             return None
         return self.folded(self._aggregate(part, call))
 
-    def folded(self, folded: Folded) -> WorldAggregate:
+    def folded(self, folded: Folded | Called) -> WorldAggregate:
         """The number of an aggregate among those of the query."""
         if folded not in self.aggregates:
             self.aggregates.append(folded)
@@ -217,10 +226,33 @@ class GroupLeaves:
         function = next(one for one in FUNCTIONS if one == name)
         return Folded(function, argument, where, stored=not self.exist_surely, span=span)
 
+    def _called(self, part: ExpressionSyntax, call: Call, function: PythonFunction) -> Called:
+        span = part.place(call.first, call.end)
+        if call.distinct or call.ignore_nulls or call.window is not None:
+            raise not_yet(f"{part.text_at(span)} of a function of Python", span, "write its arguments alone")
+        count = len(call.arguments)
+        if count < function.fewest or (function.most is not None and count > function.most):
+            takes = f"{function.fewest}" if function.most == function.fewest else f"{function.fewest} or more"
+            if function.most is not None and function.most > function.fewest:
+                takes = f"{function.fewest} to {function.most}"
+            raise BindError(
+                "bind.bad-argument", f"{function.name} takes {takes} argument{'' if takes == '1' else 's'}", span=span,
+                detail="as many as the function of Python that was registered",
+            )
+        where = None if call.where is None else self._rows_at("FILTER").bind(part.part(*call.where))
+        arguments = tuple(self._rows_at("aggregate").bind(part.part(*one)) for one in call.arguments)
+        if all(isinstance(one, Constant) for one in arguments):
+            raise BindError(
+                "bind.bad-argument", f"{function.name} has no argument that is of rows", span=span,
+                hint=f"give it a column, for example: {function.name}(x)",
+            )
+        return Called(function.name, function.returns, arguments, where, stored=not self.exist_surely, span=span)
+
     def is_same(self, number: int) -> bool:
         """Whether an aggregate is the same in all worlds."""
         folded = self.aggregates[number]
-        parts = [one for one in (folded.argument, folded.where) if one is not None]
+        of = folded.arguments if isinstance(folded, Called) else (folded.argument,)
+        parts = [one for one in (*of, folded.where) if one is not None]
         drawn = any(isinstance(leaf, DrawnAttribute) for one in parts for leaf in leaves(one))
         sure = self.where_is_certain and not self.drawn_keys
         return sure and not drawn and (folded.stored or self.exist_surely)
@@ -311,7 +343,7 @@ def _over_existing(expression: WorldExpression, groups: GroupLeaves) -> WorldExp
 
     def existing(leaf: WorldAggregate) -> WorldExpression:
         folded = groups.aggregates[leaf.number]
-        return groups.folded(Folded(folded.function, folded.argument, folded.where, span=folded.span))
+        return groups.folded(replace(folded, stored=False))
 
     return _over(expression, existing)
 

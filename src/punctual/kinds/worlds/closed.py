@@ -22,7 +22,7 @@ from punctual.kinds.worlds.simulate import GroupsInWorlds, is_drawn
 from punctual.kinds.worlds.summaries import ENDS, Said
 from punctual.plan.uncertain import GivenBy
 from punctual.plan.world_expression import Constant, DrawnAttribute, Operation, WorldAggregate, WorldExpression, leaves
-from punctual.plan.worlds import Folded, Summed, Worlds
+from punctual.plan.worlds import Called, Folded, Summed, Worlds
 
 MIRRORED = {"<": ">", "<=": ">=", ">=": "<=", ">": "<"}
 Law = Literal["expected", "normal", "count"]
@@ -31,6 +31,8 @@ Law = Literal["expected", "normal", "count"]
 def closed_forms(body: Worlds) -> list[Law] | None:
     """By which law each summary is known; None where one of them needs worlds."""
     if body.drawn_keys or body.having is not None or (body.where is not None and is_drawn(body.where)):
+        return None
+    if any(isinstance(one, Called) for one in body.aggregates):
         return None
     laws = [_law(body, summed) for summed in body.summaries]
     # A row may stand in several joined ones, so these are not independent; sums of expectations need not care.
@@ -46,7 +48,7 @@ def _law(body: Worlds, summed: Summed) -> Law | None:
     number = _number(summed.of if summed.summary != "PROBABILITY" else _compared(summed.of))
     if number is None:
         return None
-    folded = body.aggregates[number]
+    folded = _fold(body, number)
     if folded.where is not None and is_drawn(folded.where):
         return None
     if folded.function == "count" and not _is_drawn(folded):
@@ -63,6 +65,12 @@ def _law(body: Worlds, summed: Summed) -> Law | None:
     normal = all(_is_normal(body, leaf) for leaf in leaves(folded.argument) if isinstance(leaf, DrawnAttribute))
     exists = not body.existence or folded.stored
     return "normal" if normal and exists and summed.summary in ("PROBABILITY", "INTERVAL") else None
+
+
+def _fold(body: Worlds, number: int) -> Folded:
+    folded = body.aggregates[number]
+    assert isinstance(folded, Folded), "no closed form has functions"
+    return folded
 
 
 def _is_drawn(folded: Folded) -> bool:
@@ -113,7 +121,7 @@ class ClosedForms:
             return None
         number = _number(summed.of if summed.summary != "PROBABILITY" else _compared(summed.of))
         assert number is not None, "no closed form"
-        folded = self._body.aggregates[number]
+        folded = _fold(self._body, number)
         if folded.function == "count":
             return self._of_count(summed, folded)
         return self._of_sum(summed, folded)

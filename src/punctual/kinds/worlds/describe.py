@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from punctual.kinds.worlds.closed import closed_forms
 from punctual.plan.world_expression import WorldSummary
-from punctual.plan.worlds import Effort, Worlds
+from punctual.plan.worlds import Called, Effort, Worlds
 
 
 def way(body: Worlds) -> str:
@@ -14,7 +14,14 @@ def way(body: Worlds) -> str:
     read = "read as they are" if body.statement.plain is not None else "made by Spark"
     if closed_forms(body) is not None:
         return f"by closed forms, over rows that are {read}"
-    return f"in {_rounds(body.effort)} worlds, by kernels over rows that are {read}"
+    names = _functions(body)
+    calls = f", and {' and '.join(names)} in tasks of Spark" if names else ""
+    return f"in {_rounds(body.effort)} worlds, by kernels over rows that are {read}{calls}"
+
+
+def _functions(body: Worlds) -> list[str]:
+    """The functions of Python that it calls."""
+    return list(dict.fromkeys(one.function for one in body.aggregates if isinstance(one, Called)))
 
 
 def _rounds(effort: Effort) -> str:
@@ -32,6 +39,9 @@ def described(body: Worlds, names: Sequence[str]) -> list[str]:
     for one in body.existence:
         rule = "" if one.rule is None else ", rows of a rule exclude each other"
         lines.append(f"draw   which rows of {one.stream} exist{rule}")
+    for called in body.aggregates:
+        if isinstance(called, Called):
+            lines.append(f"call   {called.function} of Python, {len(called.arguments)} arguments, {called.returns}")
     laws = closed_forms(body)
     for name, output in zip(names, body.outputs):
         summed = body.summaries[output.number] if isinstance(output, WorldSummary) else None

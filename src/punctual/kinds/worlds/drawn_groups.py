@@ -25,6 +25,7 @@ from punctual.kinds.worlds.simulate import (
     counted_rows,
     finished_bundle,
     folded_values,
+    folds_of,
     function_of,
     rounds_at_once,
     where_in_worlds,
@@ -53,12 +54,14 @@ class DrawnGroups:
     varies = True
 
     def __init__(self, body: Worlds, rows: WorldRows) -> None:
-        self._body, self._window = body, rows
+        self._body, self._window, self.codes = body, rows, rows.codes
         self._rows = counted_rows(body, rows)
         self._certain = [rows.given[number].take(pa.array(self._rows)) for number in body.keys]
         self.keys: list[pa.Array] = []
         self.groups = 0
         """How many there were in the rounds that were looked at last."""
+        self._members: list[I64] = []
+        """Of each part of these the group of each row in each round."""
         self.at_once = rounds_at_once(self._rows.size)
         """How many rounds are drawn at once."""
 
@@ -69,9 +72,16 @@ class DrawnGroups:
         rank = order(distinct) if len(distinct[0]) else np.zeros(0, np.int64)
         self.keys, self.groups = [key.take(pa.array(np.argsort(rank))) for key in distinct], int(rank.size)
         places = np.split(rank[codes], np.cumsum([len(part.keys[0]) for part in parts])[:-1])
+        every = [place[part.codes] for part, place in zip(parts, places)]
+        self._members = [one.reshape(self._rows.size, part.rounds) for one, part in zip(every, parts)]
         return GroupWorlds.joined([
-            self._block(part.numbers, place[part.codes], self.groups) for part, place in zip(parts, places)
+            self._block(part.numbers, one, self.groups) for part, one in zip(parts, every)
         ])  # fmt: skip
+
+    def members(self, rounds: range) -> tuple[I64, I64]:
+        """All rows in ascending order, and the group of each in some of the rounds that were joined."""
+        every = np.concatenate(self._members, axis=1)
+        return self._rows, every[:, rounds.start : rounds.stop]
 
     def part(self, rounds: range) -> DrawnCells:
         """In which groups the rows are in some rounds."""
@@ -97,7 +107,7 @@ class DrawnGroups:
         exists = self._window.existing(self._rows, rounds)
         cell = group * size + np.tile(np.arange(size), self._rows.size)
         found = []
-        for folded in (*self._body.aggregates, ROWS):
+        for folded in (*folds_of(self._body), ROWS):
             present = where if folded.stored else both(where, exists)
             values, present, kind = folded_values(folded, self._rows.size, present, leaf)
             found.append(_folded(folded, kind, cell, (groups, size), values, present))

@@ -22,7 +22,7 @@ from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.types import WorldTypes
 from punctual.plan.query import Query
 from punctual.plan.shared import Reader, RowNeeds, Unit
-from punctual.plan.worlds import Worlds
+from punctual.plan.worlds import Called, Worlds
 from punctual.runtime.backend import QueryTypes, RowTypeRequest
 from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
@@ -62,12 +62,14 @@ class WorldsKind(Kind[Worlds]):
         return "rounds give way, and no rows"
 
     def draws_ahead(self, query: Query) -> bool:
-        """Rows by themselves are the driver's. Groups of what is drawn are only known once all rounds are."""
+        """Rows by themselves are the driver's. Groups of what is drawn are only known once all rounds are, and Spark
+        calls functions of Python."""
         body = self.body_of(query)
-        return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys
+        called = any(isinstance(one, Called) for one in body.aggregates)
+        return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys and not called
 
     def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> WindowDrawing:
-        return WindowDrawing(self.body_of(query), rows.values, at, run)
+        return WindowDrawing(self.body_of(query), rows.values, at, run, query.name)
 
     def type_request(self, query: Query) -> RowTypeRequest:
         return RowTypeRequest(replace(query, quality=None), self.body_of(query).statement)

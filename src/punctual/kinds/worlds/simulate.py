@@ -38,6 +38,16 @@ class GroupWorlds:
     count: I64
     rounds: int
 
+    def first(self, rounds: int) -> GroupWorlds:
+        """The first of its rounds."""
+        if rounds == self.rounds:
+            return self
+        aggregates = []
+        for one in self.aggregates:
+            known = None if one.known is None else one.known[:, :rounds]
+            aggregates.append(Bundle(one.values[:, :rounds], known, one.kind))
+        return GroupWorlds(tuple(aggregates), self.count[:, :rounds], rounds)
+
     @staticmethod
     def joined(blocks: Sequence[GroupWorlds]) -> GroupWorlds:
         """Rounds one after the other."""
@@ -45,6 +55,8 @@ class GroupWorlds:
             return blocks[0]
         rounds = [block.rounds for block in blocks]
         aggregates = tuple(_joined(parts, rounds) for parts in zip(*(block.aggregates for block in blocks)))
+        if all(block.count.shape[1] == 1 for block in blocks):  # the same in all of them, however they were drawn
+            return GroupWorlds(aggregates, blocks[0].count, sum(rounds))
         counts = [np.broadcast_to(block.count, (block.count.shape[0], block.rounds)) for block in blocks]
         return GroupWorlds(aggregates, np.concatenate(counts, axis=1), sum(rounds))
 
@@ -72,7 +84,8 @@ class GroupsInWorlds:
     """The groups of a window, ready for rounds."""
 
     def __init__(self, body: Worlds, rows: WorldRows) -> None:
-        self._body, self.rows_of_window = body, rows
+        self._body, self.rows_of_window, self.codes = body, rows, rows.codes
+        self._folds = folds_of(body)
         chosen = counted_rows(body, rows)
         keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
         codes, distinct = encode(keys, chosen.size)
@@ -102,6 +115,10 @@ class GroupsInWorlds:
         """Parts that were drawn one after the other."""
         return GroupWorlds.joined(parts)
 
+    def members(self, _rounds: range) -> tuple[I64, I64]:
+        """All rows in ascending order, and the group of each, the same in all rounds."""
+        return self.everything.rows, self.everything.group[:, None]
+
     def counted(self, folded: Folded, leaf: Leaves) -> Bools:
         """Which of all rows an aggregate counts, where that is certain: its FILTER holds, and they have a value."""
         found = np.ones((self.everything.rows.size, 1), np.bool_)
@@ -115,18 +132,18 @@ class GroupsInWorlds:
     def _folds_of_same(self) -> list[tuple[Fold, Kind]]:
         leaf = self.rows_of_window.leaves(self._same.rows, range(1))
         where = where_in_worlds(self._body, leaf)
-        return [self._folded(one, self._same, where, leaf) for one in (*self._body.aggregates, ROWS)]
+        return [self._folded(one, self._same, where, leaf) for one in (*self._folds, ROWS)]
 
     def part(self, rounds: range) -> GroupWorlds:
         """What the groups are in some rounds."""
         part = self._varying
         if not part.rows.size:
-            every = [finished_bundle(one, *same) for one, same in zip((*self._body.aggregates, ROWS), self._same_folds)]
+            every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
         else:
             leaf = self.rows_of_window.leaves(part.rows, rounds)
             where, exists = where_in_worlds(self._body, leaf), self.rows_of_window.existing(part.rows, rounds)
             every = []
-            for one, (same, kind) in zip((*self._body.aggregates, ROWS), self._same_folds):
+            for one, (same, kind) in zip((*self._folds, ROWS), self._same_folds):
                 present = where if one.stored else both(where, exists)
                 found, _kind = self._folded(one, part, present, leaf)
                 every.append(finished_bundle(one, merged(found, same), kind))
@@ -152,6 +169,11 @@ class RowsOfGroups:
 
     rows: I64
     group: I64
+
+
+def folds_of(body: Worlds) -> tuple[Folded, ...]:
+    """The aggregates that are folds of rows."""
+    return tuple(one for one in body.aggregates if isinstance(one, Folded))
 
 
 def function_of(folded: Folded, kind: Kind) -> Function:

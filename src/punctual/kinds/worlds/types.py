@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from punctual.errors import BindError, InternalError, PunctualError, Span
 from punctual.kernel.draw.bundle_values import Kind
+from punctual.kinds.worlds.called_groups import KINDS
 from punctual.kinds.worlds.columns import kind_of_type
 from punctual.kinds.worlds.evaluate import kind_of
 from punctual.kinds.worlds.summaries import BINS, ENDS, LIKELIEST
@@ -20,7 +21,7 @@ from punctual.plan.world_expression import (
     WorldExpression,
     WorldSummary,
 )
-from punctual.plan.worlds import Folded, Summed, Worlds
+from punctual.plan.worlds import Called, Folded, Summed, Worlds
 
 ARROW: dict[Kind, pa.DataType] = {
     "whole": pa.int64(), "number": pa.float64(), "truth": pa.bool_(), "text": pa.string(),
@@ -110,8 +111,12 @@ class WorldTypes:
 
     # -- aggregates and summaries ------------------------------------------------------------------
 
-    def _aggregate(self, folded: Folded) -> Kind:
+    def _aggregate(self, folded: Folded | Called) -> Kind:
         _truth(folded.where, self._row_leaf, "FILTER")
+        if isinstance(folded, Called):
+            for one in folded.arguments:
+                kind_of(one, self._row_leaf)
+            return KINDS[folded.returns]
         if folded.argument is None:
             return "whole"
         argument = kind_of(folded.argument, self._row_leaf)

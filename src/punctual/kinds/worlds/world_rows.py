@@ -18,7 +18,7 @@ from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
 from punctual.kinds.worlds.laws import drawn_column
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.world_expression import CertainColumn, Constant, DrawnAttribute, Leaf, WorldExpression
-from punctual.plan.worlds import Existence, Worlds
+from punctual.plan.worlds import Called, Existence, Worlds
 
 Leaves = Callable[[Leaf], Bundle]
 """What stands at the leaves of row expressions: the values of some rows in some rounds."""
@@ -146,7 +146,8 @@ def expressions_of(body: Worlds) -> Iterator[WorldExpression]:
     """All expressions of a query."""
     parts: list[WorldExpression | None] = [body.where, body.having, body.chosen, *body.drawn_keys]
     parts += [*body.outputs, *body.order]
-    parts += [part for folded in body.aggregates for part in (folded.argument, folded.where)]
+    for one in body.aggregates:
+        parts += [*(one.arguments if isinstance(one, Called) else (one.argument,)), one.where]
     parts += [summed.of for summed in body.summaries]
     return (part for part in parts if part is not None)
 

@@ -36,8 +36,12 @@ class Packed:
         if self.token not in _UNPACKED:
             if len(_UNPACKED) >= MOST_OPERATORS:
                 _UNPACKED.clear()
-            _UNPACKED[self.token] = pickle.loads(self.payload)
+            _UNPACKED[self.token] = self.unpacked()
         return _UNPACKED[self.token]
+
+    def unpacked(self) -> Any:
+        """The operator of a job that is run once: it has its work in it, which nobody should keep."""
+        return pickle.loads(self.payload)
 
 
 _UNPACKED: dict[str, Any] = {}
@@ -136,7 +140,8 @@ class AsJob:
 
     def __call__(self, tasks: Iterable[int]) -> Iterator[bytes]:
         for task in tasks:
-            batches = self.packed.operator().run(current_order() if self.ordered else None, task)
+            operator = self.packed.operator() if self.ordered else self.packed.unpacked()
+            batches = operator.run(current_order() if self.ordered else None, task)
             yield to_ipc(pa.Table.from_batches([*batches, task_time()], OUTPUT)).to_pybytes()
         keep_what_is_loaded()
 

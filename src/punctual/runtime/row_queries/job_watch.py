@@ -59,24 +59,42 @@ class JobWatch:
         """
         context, name = self._session.sparkContext, f"punctual rows {uuid.uuid4().hex}"
         look = _Look(self._session, name, bounds)
-        limit = None if until is None else _Limit(self._session, name, until, look.done)
         context.setLocalProperty(DESCRIPTION, name)
-        context.addJobTag(name)
         look.start()
-        if limit is not None:
-            limit.start()
         try:
-            return job()
+            return job() if until is None else run_until(self._session, job, until)
+        except OverdueError:
+            raise
         except Exception:
-            if limit is not None and limit.passed:
-                raise OverdueError from None
             if look.found is not None:
                 raise RunawayError(bounds[look.found.slot].query, look.found) from None
             raise
         finally:
             look.done.set()
             context.setLocalProperty(DESCRIPTION, None)
-            context.removeJobTag(name)
+
+
+def run_until(session: SparkSession, job: Callable[[], T], until: Micros) -> T:
+    """Run a job that is ended at an instant of the machine's monotonic clock, whatever its tasks are at.
+
+    Raises
+    ------
+    OverdueError
+        Where it was still under way then.
+    """
+    context, name, done = session.sparkContext, f"punctual until {uuid.uuid4().hex}", threading.Event()
+    limit = _Limit(session, name, until, done)
+    context.addJobTag(name)
+    limit.start()
+    try:
+        return job()
+    except Exception:
+        if limit.passed:
+            raise OverdueError from None
+        raise
+    finally:
+        done.set()
+        context.removeJobTag(name)
 
 
 class _Limit(threading.Thread):

@@ -38,7 +38,7 @@ def row_pieces(expression: ExpressionSyntax, scope: Scope, place: str, problems:
         problems.add(error)
     for call in expression.calls:
         span = expression.place(call.first, call.end)
-        if is_aggregate(call.name):
+        if is_aggregate(call.name) or scope.function(call.name) is not None:
             problems.add(BindError(code, fact, span=span, hint=hint))
         elif call.name == "now":
             problems.needs_rows(f"now() in {place}", span)

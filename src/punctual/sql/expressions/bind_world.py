@@ -29,6 +29,7 @@ OPERATORS = COMPARED.keys() | ADDED.keys() | MULTIPLIED.keys()
 PREDICATES = ("IS", "BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
 UNKNOWN = ("||", "&", "|", "^", "~")
 """Operators between comparisons and products that no world knows."""
+ONLY_CERTAIN = "Spark functions that are not known here may only be given certain values"
 TRUTHS = {"NULL": None, "TRUE": True, "FALSE": False}
 FUNCTIONS: dict[str, tuple[str, int, int | None]] = {
     "abs": ("abs", 1, 1), "sign": ("sign", 1, 1), "signum": ("sign", 1, 1), "floor": ("floor", 1, 1),
@@ -239,7 +240,9 @@ class _Binder:
         if call.name == "cast":
             return self._cast(first, arguments[0], end)
         if call.name not in FUNCTIONS:
-            raise self._refusal(first, end, hint=suggest(call.name, FUNCTIONS, "functions of uncertain values"))
+            register = f'functions of Python are registered first: engine.world_function("{call.name}", ...)'
+            hint = suggest(call.name, FUNCTIONS, "functions of uncertain values")
+            raise self._refusal(first, end, f"{ONLY_CERTAIN}; {register}", hint)
         name, fewest, most = FUNCTIONS[call.name]
         if len(arguments) < fewest or (most is not None and len(arguments) > most):
             raise self._refusal(first, end, f"{call.name} takes {_count(fewest, most)} here")
@@ -259,7 +262,7 @@ class _Binder:
     def _refusal(self, first: int, end: int, detail: str | None = None, hint: str | None = None) -> BindError:
         place: Span = self.whole.place(first, end)
         text = " ".join(self.whole.text_at(place).split())
-        detail = detail or "Spark functions that are not known here may only be given certain values"
+        detail = detail or ONLY_CERTAIN
         fact = f'"{text}" cannot be computed in every world'
         return BindError("bind.not-in-worlds", fact, span=place, detail=detail, hint=hint)
 

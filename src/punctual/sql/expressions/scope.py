@@ -1,4 +1,4 @@
-"""The names that an expression of a query may use: FROM items and their columns."""
+"""The names that an expression of a query may use: FROM items and their columns, and functions of Python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from punctual.errors import BindError, Span
 from punctual.own_names import joined_column
 from punctual.plan.relation import Column, find_column
+from punctual.plan.worlds import PythonFunction
 from punctual.sql.expressions.pieces import Piece
 from punctual.sql.problems import suggest
 from punctual.sql.syntax.expression import ColumnReference, ExpressionSyntax
@@ -49,6 +50,11 @@ class Scope:
     """Columns are found by Spark's rules: qualified by a FROM item first, else in all of them; case does not matter."""
 
     relations: tuple[Relation, ...]
+    functions: tuple[PythonFunction, ...] = ()
+
+    def function(self, name: str) -> PythonFunction | None:
+        """The function of Python of this name."""
+        return next((one for one in self.functions if one.name.lower() == name.lower()), None)
 
     def find(self, parts: tuple[str, ...]) -> list[Resolved]:
         """All columns that a name may mean."""

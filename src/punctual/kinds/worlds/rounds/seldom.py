@@ -12,8 +12,8 @@ import numpy as np
 from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Seldom
-from punctual.plan.world_expression import DrawnAttribute, WorldAggregate, leaves
-from punctual.plan.worlds import Worlds
+from punctual.plan.world_expression import DrawnAttribute, WorldAggregate, WorldExpression, leaves
+from punctual.plan.worlds import Called, Folded, Worlds
 
 ROUNDS_PER_SQUARE = 6
 """Rounds for the square of a skewness: from there on 94 to 98 % of the intervals of lognormal and Pareto lists hold."""
@@ -40,10 +40,9 @@ def seldom(body: Worlds, groups: GroupsInWorlds) -> Seldom:
         least[number] = ROUNDS_PER_SQUARE * square
         varies |= variances > 0.0
     of_aggregates = [
-        [least[leaf.number] for one in (folded.argument, folded.where) if one is not None for leaf in leaves(one)
-         if isinstance(leaf, DrawnAttribute)]
+        [least[leaf.number] for one in _read(folded) for leaf in leaves(one) if isinstance(leaf, DrawnAttribute)]
         for folded in body.aggregates
-    ]  # fmt: skip
+    ]
     nothing = np.zeros(groups.groups)
     return Seldom(tuple(np.max([nothing, *several], axis=0) for several in of_aggregates), varies)
 
@@ -54,3 +53,9 @@ def rounds_for_tails(body: Worlds, missed: Seldom) -> int:
     read = {leaf.number for one in of for leaf in leaves(one) if isinstance(leaf, WorldAggregate)}
     most = max((missed.least_rounds[number].max(initial=0.0) for number in read), default=0.0)
     return int(min(np.ceil(most), MOST_ROUNDS + 1))
+
+
+def _read(aggregate: Folded | Called) -> list[WorldExpression]:
+    """What an aggregate is over, and when."""
+    over = (aggregate.argument,) if isinstance(aggregate, Folded) else aggregate.arguments
+    return [one for one in (*over, aggregate.where) if one is not None]

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.called_groups import CalledGroups, Calling
 from punctual.kinds.worlds.closed import ClosedForms, closed_forms
 from punctual.kinds.worlds.drawn_groups import DrawnGroups
 from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS, needed_rounds
@@ -21,7 +22,7 @@ from punctual.kinds.worlds.rounds.seldom import rounds_for_tails, seldom
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.world_rows import WorldRows
-from punctual.plan.worlds import Worlds
+from punctual.plan.worlds import Called, Worlds
 
 MOST_NUMBERS = 1 << 25
 """Of an aggregate, groups by rounds: a quarter of a gigabyte."""
@@ -37,12 +38,11 @@ STAGES = 8
 class WindowDrawing:
     """The worlds of a query at one instant."""
 
-    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun) -> None:
+    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun, query: str = "") -> None:
         self._body = body
         self._rows = WorldRows(body, columns, at, run.seed)
         self._known = run.closed_forms and closed_forms(body) is not None
-        drawn_keys = body.drawn_keys and not self._known
-        self._groups = DrawnGroups(body, self._rows) if drawn_keys else GroupsInWorlds(body, self._rows)
+        self._groups = _groups(body, self._rows, Calling(run.functions, query), known=self._known)
         self._seldom = seldom(body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
         self.for_tails = 0 if self._seldom is None else rounds_for_tails(body, self._seldom)
         """From so many rounds on all expectations have intervals."""
@@ -139,14 +139,18 @@ class WindowDrawing:
         """What the rounds so far say. Where worlds do not differ, or nothing has to be drawn, ``rounds`` are alike."""
         if self.varies:
             with self._changed:
-                self._parts = self._parts if self._body.drawn_keys else [self._groups.joined(self._parts)]
+                if isinstance(self._groups, GroupsInWorlds):
+                    self._parts = [self._groups.joined(self._parts)]
                 parts = list(self._parts)
             worlds = self._groups.joined(parts)
-            return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, seldom=self._seldom)
-        assert isinstance(self._groups, GroupsInWorlds), "where keys are drawn worlds differ"
-        worlds = replace(self._groups.part(range(1)), rounds=rounds)
-        forms, missed = (ClosedForms(self._body, self._groups), None) if self._known else (None, self._seldom)
-        return Summaries(self._body, self._groups.keys, worlds, self._rows.codes, forms, missed)
+            return Summaries(self._body, self._groups.keys, worlds, self._groups.codes, seldom=self._seldom)
+        first: Any = self._groups.part(range(1))
+        worlds = replace(self._groups.joined([first]), rounds=rounds)
+        forms, missed = None, self._seldom
+        if self._known:
+            assert isinstance(self._groups, GroupsInWorlds), "what is known without worlds has groups that are"
+            forms, missed = ClosedForms(self._body, self._groups), None
+        return Summaries(self._body, self._groups.keys, worlds, self._groups.codes, forms, missed)
 
     def _taken(self, until: int) -> range:
         """The next rounds that nobody has begun, as many as are drawn at once and none beyond ``until``."""
@@ -171,3 +175,14 @@ class WindowDrawing:
             while (following := self._later.pop(self.rounds, None)) is not None:
                 self._parts.append(following)
             self._changed.notify_all()
+
+
+def _groups(
+    body: Worlds, rows: WorldRows, calling: Calling, *, known: bool
+) -> GroupsInWorlds | DrawnGroups | CalledGroups:
+    if known:
+        return GroupsInWorlds(body, rows)
+    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds(body, rows)
+    if not any(isinstance(one, Called) for one in body.aggregates):
+        return groups
+    return CalledGroups(body, rows, groups, calling)
