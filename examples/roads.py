@@ -179,7 +179,7 @@ def main() -> int:
     home, work = farthest(reports)
     print(f"From {streets(home, names)} ({home}) to {streets(work, names)} ({work}).")
     print("Starting Spark, ten to fifteen seconds ...", flush=True)
-    with punctual.connect(live=False) as engine:
+    with punctual.connect(live=False, report=print) as engine:
         for answer in ask(engine, reports, home, work).itertuples():
             between = answer.between
             print(f"\n{answer.at:%H:%M}  {answer.minutes:.1f} minutes, with 90 % between {between['low']:.1f} and "

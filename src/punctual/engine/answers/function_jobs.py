@@ -19,6 +19,9 @@ from punctual.runtime.backend import Backend, OverdueError
 from punctual.runtime.operators.functions.call_functions import CallFunctions, FunctionCode
 from punctual.store.products import FunctionFault, FunctionValues, outputs
 
+DIED = "Python worker exited unexpectedly"
+"""How Spark says that a worker ended in the middle of its task."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionJobs:
@@ -47,7 +50,8 @@ class FunctionJobs:
             fault = state_fault(problem)
             if not self.backend.alive() or fault is not None:
                 raise fault or problem from problem
-            raise FunctionStopError(query, everybody, reason(problem)) from problem
+            fact = f"a worker that called {everybody.name} died" if DIED in str(problem) else reason(problem)
+            raise FunctionStopError(query, everybody, fact) from problem
         return _values(query, calls, found)
 
 
