@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from punctual.clock import SECOND
+from punctual.estimate.quality_curve import LINEAR, QualityCurve
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.due import Timetable
 from punctual.schedule.events import (
@@ -125,8 +126,13 @@ def test_urgent_firings_go_first_whatever_batch_released_them() -> None:
 
 
 class _Half:
+    curve: QualityCurve = LINEAR
+
     def setting(self, share: float) -> float:
         return 0.5 if share > 0.25 else 0.25
+
+    def share(self, setting: float) -> float:
+        return setting
 
 
 def test_a_setting_is_in_the_journal_before_its_pass_and_found_again() -> None:

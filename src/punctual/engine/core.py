@@ -18,7 +18,7 @@ from punctual.engine.answers.function_jobs import FunctionJobs
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
-from punctual.engine.answers.rounds_ahead import RoundsAhead, Which
+from punctual.engine.answers.rounds_ahead import RoundsAhead, ToDraw
 from punctual.engine.answers.row_answers import RowBounds
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.committed import Committed
@@ -55,7 +55,6 @@ from punctual.schedule.releases import due_instants
 from punctual.schedule.stages.endings import Ending, ended
 from punctual.schedule.stages.once import asked_now
 from punctual.schedule.stages.open_instants import OpenInstants, reopened
-from punctual.schedule.stages.sharing import Drawn
 from punctual.schedule.state import Rules, State
 from punctual.store.manifest import Manifest
 from punctual.store.products import Produced
@@ -97,7 +96,7 @@ class Core:
         self.held = HeldBatches(store, backend, clock, options.placement)
         self.costs = Costs(store.costs, backend, self.held, clock)
         """What reading and answering cost."""
-        self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds)
+        self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds, self._to_draw)
         self.ledger = Ledger(
             store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
         )
@@ -376,10 +375,10 @@ class Core:
 
         return answered
 
-    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[Mapping[Which, Drawn], frozenset[str]]]:
-        """Make firings ready for draws ahead of their answers."""
-        jobs, run = [one for job in self._jobs.of(groups) for one in job.each()], self._world_run()
-        return lambda: self.ahead.prepare(jobs, self.held.holders.rows, run)
+    def _to_draw(self, groups: Sequence[FiringGroup]) -> ToDraw:
+        """Firings that are to be made ready for draws ahead of their answers."""
+        jobs = [one for job in self._jobs.of(groups) for one in job.each()]
+        return ToDraw(jobs, lambda: self.held.holders.rows, self._world_run())
 
     def _world_run(self) -> WorldRun:
         options, functions = self.programs.options, self.programs.running.catalog.functions

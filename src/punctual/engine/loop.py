@@ -279,7 +279,8 @@ class Loop:
             case Answer():
                 self._answer(command)
             case Prepare(firings):
-                self._do(self._crew.holder, self.core.prepare(firings), lambda f: self._send(Prepared(self._now(), *f)))
+                work = self.core.ahead.prepare(firings)
+                self._do(self._crew.holder, work, lambda found: self._send(Prepared(self._now(), *found)))
             case Draw(joblet, stage):
                 self._do(
                     self._crew.joblets,

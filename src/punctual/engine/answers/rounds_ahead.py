@@ -19,11 +19,21 @@ from punctual.kinds.job_group import JobGroup
 from punctual.kinds.registry import kind_of
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.shared import RowReader
+from punctual.schedule.firings import FiringGroup
 from punctual.schedule.stages.sharing import Draw, Drawn
 
 Which = tuple[str, Micros]
 LEAST_ROUNDS = 8
 """So many rounds say what one costs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToDraw:
+    """Jobs of one query each that are to be made ready; the holder's thread has the ``rows``."""
+
+    jobs: Sequence[JobGroup]
+    rows: Callable[[], RetainedFiles]
+    run: WorldRun
 
 
 @dataclass(slots=True, eq=False)
@@ -45,18 +55,30 @@ class _Kept:
 
 
 class RoundsAhead:
-    """All drawings of open instants. ``before`` are the rounds of answers that were given before a restart."""
+    """All drawings of open instants. ``before`` are the rounds of answers that were given before a restart, ``asked``
+    says what is asked of firings."""
 
-    def __init__(self, clock: Clock, model: RoundModel, before: Mapping[Which, int]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        model: RoundModel,
+        before: Mapping[Which, int],
+        asked: Callable[[Sequence[FiringGroup]], ToDraw],
+    ) -> None:
         self._clock = clock
         self._model = model
         self._before = before
+        self._asked = asked
         self._kept: dict[Which, _Kept] = {}
 
-    def prepare(
+    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[dict[Which, Drawn], frozenset[str]]]:
+        """Make firings ready, on the holder's thread: how far each is, and the queries that cannot be drawn ahead."""
+        asked = self._asked(groups)
+        return lambda: self._prepare(asked.jobs, asked.rows(), asked.run)
+
+    def _prepare(
         self, jobs: Sequence[JobGroup], rows: RetainedFiles, run: WorldRun
     ) -> tuple[dict[Which, Drawn], frozenset[str]]:
-        """Make instants ready, on the holder's thread: how far each is, and the queries that cannot be drawn ahead."""
         found: dict[Which, Drawn] = {}
         unable: set[str] = set()
         for job in jobs:

@@ -25,7 +25,7 @@ from punctual.estimate.quality_curve import CONVEX
 from punctual.schedule.contract import Contract
 from punctual.schedule.epoch import AnytimeQuery
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimated, Rules, Start, TimePassed, Withdrawn
+from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimated, Rules, Start, Withdrawn
 from punctual.schedule.online import State as Online
 from punctual.schedule.online import step as online_step
 from punctual.schedule.quality import Firing
@@ -217,7 +217,9 @@ def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cor
     if not wanted and not sharing.running and not sharing.given:
         return (sharing if sharing.online is None else replace(sharing, online=None)), []
     online = sharing.online
-    if online is None:
+    if online is not None:  # events of others may be a little older than the last one
+        cores = replace(cores, steady=max(cores.steady, int(online.now)))
+    else:
         online = Online(Rules(max(1, cores.count), JOBLET_US, cores.seed), now=float(cores.steady))
     events: list[Event] = [Withdrawn(cores.steady, name) for name in sharing.running if name not in wanted]
     targets = {name: target for name, target in sharing.targets.items() if name in wanted}
@@ -237,6 +239,7 @@ def joblet_ended(
     sharing: Sharing, at: Micros, joblet: int, used_us: float, stage: Stage, found: Drawn | None
 ) -> tuple[Sharing, list[Draw]]:
     """A joblet has ended; ``found`` is how far the draws are now, None: nothing more can be drawn for its query."""
+    at = at if sharing.online is None else max(at, int(sharing.online.now))
     given = {number: rounds for number, rounds in sharing.given.items() if number != joblet}
     drawn = dict(sharing.drawn)
     unable = sharing.unable
@@ -259,11 +262,6 @@ def joblet_ended(
         left = sharing.targets[_name(stage)] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
         events.append(Reestimated(at, _name(stage), max(0, left) * found.each_us, found.each_us))
     return _told(sharing, events)
-
-
-def time_passed(sharing: Sharing, steady: Micros) -> tuple[Sharing, list[Draw]]:
-    """It is later."""
-    return (sharing, []) if sharing.online is None else _told(sharing, [TimePassed(steady)])
 
 
 def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw]]:
