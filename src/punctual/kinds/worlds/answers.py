@@ -17,6 +17,7 @@ from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.by_rows.result_rows import settle_rows
 from punctual.kinds.worlds.rounds import Settled, settle
 from punctual.kinds.worlds.summaries import Said
 from punctual.kinds.worlds.types import WorldTypes
@@ -32,6 +33,9 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     found: list[Settled] = []
     for number, at in enumerate(job.due.instants.tolist()):
         rows = answered.part(number, number + 1)
+        if body.by_rows:
+            found.append(settle_rows(body, rows.values, job.number))
+            continue
         window = WorldRows(body, rows.values, at, run.seed)
         found.append(settle(body, window, job.number, closed=run.closed_forms))
     types = [*WorldTypes(body, job.types.outputs).outputs(), pa.float64()]

@@ -55,18 +55,18 @@ class WorldTypes:
         body = self._body
         found: list[PunctualError] = []
 
-        def tried(check: Callable[[], object]) -> None:
+        def tried(check: Callable[[], object], at: Span | None = None) -> None:
             try:
                 check()
             except BindError as error:
-                place = error.span or span
+                place = error.span or at or span
                 placed = BindError(error.code, error.fact, span=place, detail=error.detail, hint=error.hint)
                 if (placed.fact, placed.span) not in {(one.fact, one.span) for one in found}:
                     found.append(placed)
 
         tried(lambda: _truth(body.where, self._row_leaf, "WHERE"))
         for folded in body.aggregates:
-            tried(lambda folded=folded: self._aggregate(folded))  # type: ignore[misc]
+            tried(lambda folded=folded: self._aggregate(folded), folded.span)  # type: ignore[misc]
         tried(lambda: _truth(body.having, self._group_leaf, "HAVING"))
         for summed in body.summaries:
             tried(lambda summed=summed: self._summary(summed))  # type: ignore[misc]
