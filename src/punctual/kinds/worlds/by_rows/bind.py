@@ -17,8 +17,8 @@ from punctual.kinds.worlds.bind import PROBABILITY, ROUNDS, direction_of, likeli
 from punctual.kinds.worlds.by_rows.drawn_window import DrawnWindow, EveryRound
 from punctual.kinds.worlds.by_rows.lateral_text import lateral_text
 from punctual.kinds.worlds.by_rows.leaves import FIRST_COLUMN, RowLeaves, has_over, is_over_rows
+from punctual.kinds.worlds.by_rows.rounds_of_windows import RoundsOfWindows, rounds_of_windows
 from punctual.kinds.worlds.by_rows.select_parts import SelectPart, select_parts, set_operations
-from punctual.kinds.worlds.by_rows.subqueries import RoundsOfWindows, rounds_of_windows
 from punctual.kinds.worlds.by_rows.uncertain_names import UncertainNames
 from punctual.kinds.worlds.by_rows.windows import drawn_attributes, in_rounds, is_drawn, uncertain_columns
 from punctual.own_names import own
@@ -70,8 +70,8 @@ class _Binder:
         return UncertainNames(self.tokens, self.parts, uncertain_columns(self.written.streams), exist=self.exist)
 
     @cached_property
-    def subqueries(self) -> RoundsOfWindows:
-        """Which round windows are of that stand in subqueries of expressions."""
+    def rounds_of(self) -> RoundsOfWindows:
+        """Which round windows are of that cannot name that of the query."""
         places = zip(self.written.texts.places, self.written.windows())
         drawn = [number for (number, _back), window in places if is_drawn(window, self.written.streams[number])]
         return rounds_of_windows(self.rows, self.parts, drawn)
@@ -105,7 +105,12 @@ class _Binder:
         for part in self.parts:
             self._refuse_in(part)
         self._refuse_windows()
-        for place in self.subqueries.refused:
+        for place in self.rounds_of.joins:
+            problems.not_yet(
+                "this outer join over uncertain attributes", place,
+                "begin FROM with a stream that is uncertain, and LEFT JOIN others to it",
+            )
+        for place in self.rounds_of.subqueries:
             problems.not_yet(
                 "this subquery inside an expression, over uncertain attributes", place,
                 "join with it: FROM s [RANGE ...] AS s, (SELECT ...) AS q",
@@ -178,7 +183,7 @@ class _Binder:
         ]
         windows += self._rounds(windows)
         names = [own(f"c{number}") for number in range(columns)]
-        select = lateral_text(text, windows, names, self.subqueries, self.tokens[0].span)
+        select = lateral_text(text, windows, names, self.rounds_of, self.tokens[0].span)
         return RowStatement(select, tuple(windows), self.written.tables)
 
     def _rounds(self, windows: Sequence[RowWindow]) -> list[RowWindow]:

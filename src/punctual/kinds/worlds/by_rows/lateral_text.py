@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from punctual.errors import Span
-from punctual.kinds.worlds.by_rows.subqueries import RoundsOfWindows
+from punctual.kinds.worlds.by_rows.rounds_of_windows import RoundsOfWindows
 from punctual.own_names import MARKED, ROUND, own
 from punctual.plan.row_query import RowWindow, SparkText, Token, WindowPlace, Word
 from punctual.plan.sql_text import quoted
@@ -38,6 +38,8 @@ def lateral_text(
             found += ((one, place) for one in _of_round(token, shown, of))
         else:
             found.append((token, place))
+        if place.start in rounds.added:
+            found.append((Word(rounds.added[place.start]), place))
     found.append((Word(f") AS {ANSWER}({', '.join(map(quoted, columns))})"), span))
     return SparkText(tuple(token for token, _span in found), tuple(place for _token, place in found))
 
@@ -57,10 +59,10 @@ def _rounds(windows: Sequence[RowWindow]) -> Iterator[Token]:
     yield Word(f") AS {ROUNDS}")
 
 
-def _of_round(place: WindowPlace, names: Sequence[str], of: str) -> Iterator[Token]:
-    """The rows of a window in the round of the subquery."""
+def _of_round(place: WindowPlace, names: Sequence[str], of: str | None) -> Iterator[Token]:
+    """The rows of a window in a round, or in all of them."""
     yield Word(f"(SELECT {', '.join(quoted(name) for name in names)} FROM")
     yield WindowPlace(place.window, "")
-    yield Word(f"WHERE {quoted(ROUND)} = {of})")
+    yield Word(")" if of is None else f"WHERE {quoted(ROUND)} = {of})")
     if place.label:
         yield Word(f"AS {place.label}")
