@@ -55,18 +55,18 @@ class WorldTypes:
         body = self._body
         found: list[PunctualError] = []
 
-        def tried(check: Callable[[], object], at: Span | None = None) -> None:
+        def tried(check: Callable[[], object]) -> None:
             try:
                 check()
             except BindError as error:
-                place = error.span or at or span
+                place = error.span or span
                 placed = BindError(error.code, error.fact, span=place, detail=error.detail, hint=error.hint)
                 if (placed.fact, placed.span) not in {(one.fact, one.span) for one in found}:
                     found.append(placed)
 
         tried(lambda: _truth(body.where, self._row_leaf, "WHERE"))
         for folded in body.aggregates:
-            tried(lambda folded=folded: self._aggregate(folded), folded.span)  # type: ignore[misc]
+            tried(lambda folded=folded: self._aggregate(folded))  # type: ignore[misc]
         tried(lambda: _truth(body.having, self._group_leaf, "HAVING"))
         for summed in body.summaries:
             tried(lambda summed=summed: self._summary(summed))  # type: ignore[misc]
@@ -114,7 +114,11 @@ class WorldTypes:
         _truth(folded.where, self._row_leaf, "FILTER")
         if folded.argument is None:
             return "whole"
-        argument = kind_of(folded.argument, self._row_leaf)
+        try:
+            argument = kind_of(folded.argument, self._row_leaf)
+        except BindError as error:
+            place = error.span or folded.span
+            raise BindError(error.code, error.fact, span=place, detail=error.detail, hint=error.hint) from None
         match folded.function:
             case "count":
                 return "whole"
