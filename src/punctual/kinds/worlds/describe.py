@@ -46,8 +46,8 @@ def described(body: Worlds, names: Sequence[str]) -> list[str]:
     lines = [f"way    {way(body)}"]
     lines += [f"draw   {one.stream}.{one.name}  {one.law.written}" for one in body.attributes]
     lines += [_existence(one) for one in body.existence]
-    for window in body.statement.windows if body.by_rows else ():
-        lines += _drawn(window)
+    if body.by_rows:
+        lines += dict.fromkeys(line for window in body.statement.windows for line in _drawn(window))
     laws = None if body.by_rows else closed_forms(body)
     for name, output in zip(names, body.outputs):
         summed = body.summaries[output.number] if isinstance(output, WorldSummary) else None
