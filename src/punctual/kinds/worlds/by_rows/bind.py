@@ -40,6 +40,7 @@ from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.expression import ExpressionSyntax, parse_expression, split_commas
 from punctual.sql.syntax.parse_query import parse_item, parse_order
 from punctual.sql.syntax.select import ItemSyntax, OrderSyntax, RowsWindow
+from punctual.sql.syntax.tokens import Token as Written
 
 ODD_WORDS = frozenset((
     "|>", "VIEW", "PIVOT", "UNPIVOT", "ROLLUP", "CUBE", "GROUPING SETS", "GROUPING", "RECURSIVE", "TABLE",
@@ -305,8 +306,27 @@ class _Single(_Last):
             return not is_over_rows(part) and not has_over(part)
         return not self.binder.differs(part)
 
+    def _places(self) -> list[int]:
+        """The items in the order of GROUP BY: result rows are in the order of their keys, what is certain first."""
+        tokens = self.binder.tokens
+        listed = split_commas(tokens, *self.part.clauses.get("GROUP BY", (0, 0)))
+        groups = [_said(tokens[first:end]) for first, end in listed]
+
+        def place(number: int) -> tuple[bool, int]:
+            item, expression = self.items[number]
+            names = [_said(expression.tokens), [str(number + 1)]]
+            names += [] if item.alias is None else [[item.alias.text.lower()]]
+            found = [groups.index(name) for name in names if name in groups]
+            return self.binder.differs(expression), min(found, default=len(groups))
+
+        return sorted(range(len(self.items)), key=place)
+
     def bind(self) -> None:
         taken: set[str] = set()
+        for number in self._places() if self.grouped else ():
+            expression = self.items[number][1]
+            if not self.leaves.has_summary(expression) and self._is_key(expression):
+                self.leaves.bind(expression)
         for item, expression in self.items:
             if self.part.distinct and self.leaves.has_summary(expression):
                 distinct = self.binder.tokens[self.part.select + 1]
@@ -413,6 +433,11 @@ class _United(_Last):
 
     def text(self) -> list[tuple[Token, Span]]:
         return self.binder.text(0, self.binder.rows.order)
+
+
+def _said(tokens: Sequence[Written]) -> list[str]:
+    """Tokens as they are compared: the case of words means nothing."""
+    return [token.text.lower() if token.kind == "word" else token.text for token in tokens]
 
 
 def _is_literal(word: str) -> bool:
