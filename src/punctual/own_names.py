@@ -64,5 +64,9 @@ ROW_IDENTITY = own("row identity")
 """Column of a window: the same hash, but that rows with the same values have different ones."""
 BATCH_MARK = own("batch mark")
 """The same without the part of the sample that a row is in: one for all rows of a stream in a batch."""
+ROUND = own("round")
+"""Column of a window whose rows are handed on in every round: which one it is."""
+MARKED = own("marked")
+"""Column of rounds: how many missing values of a window had no group or neighbour."""
 READERS = own("readers")
 """Column of a window that several queries read, where samples differ: a bit for each of those who keep the row."""

@@ -18,6 +18,7 @@ from punctual.plan.row_query import SparkText, WindowPlace
 from punctual.runtime.backend import Draws, QueryTypes, RowTypeRequest, RowWork, WindowTypes
 from punctual.runtime.operators.aggregate_rows import AggregateRows
 from punctual.runtime.operators.answer_rows import TooManyRowsError, in_order
+from punctual.runtime.operators.read_window import in_rounds
 from punctual.runtime.operators.window_rows import WindowOrder, drawn_rows
 from punctual.runtime.row_queries.lifted_rows import RowAggregates, window_view
 from punctual.runtime.row_queries.slots import windows_of
@@ -34,7 +35,8 @@ def row_types(
         stream = every[window.stream.lower()]
         assert isinstance(stream, Stream)
         types = {column.name: arrow_type(column.type) for column in stream.columns} | {ROW_IDENTITY: pa.int64()}
-        windows.append(WindowTypes(tuple((name, types[name]) for name in window.columns), stream.event_time))
+        stored = tuple((name, types[name]) for name in window.columns)
+        windows.append(WindowTypes.of(window, stored, stream.event_time))
         empty = pa.table({name: pa.nulls(0, kind) for name, kind in windows[-1].columns})
         connection.register(f"_w{number}", empty)
     for name in body.tables:
@@ -81,7 +83,10 @@ def _answer(
     if isinstance(body, RowAggregates):
         return _aggregated(connection, body, work, tables, now, draws)
     for number, (window, order) in enumerate(zip(work.types.windows, work.windows)):
-        rows = _window(order, window.columns, window.event_time, now, number, draws)
+        rows = _window(order, window.read, window.event_time, now, number, draws)
+        if window.drawn is not None:
+            schema = pa.schema(list(window.columns))
+            rows = pa.Table.from_batches(in_rounds(window.drawn, rows, order), schema)
         connection.register(f"_w{number}", rows)
     for name in body.tables:
         connection.register(name, tables[name])

@@ -41,7 +41,7 @@ def row_query_block(label: str, sources: Mapping[str, str], reader: RowReader, c
     """The windows of a query that reads rows, how it runs, and lines about what it costs."""
     query, statement = reader.query, reader.statement
     read = " ".join(dict.fromkeys(sources[window.stream.lower()] for window in reader.windows))
-    windows = list(_as_written(reader.windows))
+    windows = list(_as_written([one for one in reader.windows if one.drawn is None or one.drawn.names]))
     about = f"{cadence_text(query)}, {count(len(windows), 'window', 'windows')}"
     asked = kind_of(query)
     what = "RowAggregate" if isinstance(statement, AggregatedRows) else asked.of_rows

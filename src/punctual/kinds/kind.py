@@ -28,11 +28,13 @@ from punctual.kinds.result import Result
 from punctual.kinds.type_rules import common_refusals
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Body, Query
+from punctual.plan.relation import Stream
 from punctual.plan.shared import Needs, Reader, RowNeeds, Unit, UnitSynopsis
 from punctual.runtime.backend import QueryTypes, Question, RowTypeRequest, TypeRequest
 from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.body_binder import BoundBody
+from punctual.sql.body_binder import BoundBody, WrittenRows
+from punctual.sql.parse_rows import RowsSyntax
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.clauses import Clause as ClauseSyntax
 from punctual.sql.syntax.select import SelectSyntax
@@ -59,6 +61,14 @@ class FromText(ABC):
     @abstractmethod
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         """The body and outputs of a SELECT, or None with everything wrong in ``problems``."""
+
+    def claims_rows(self, rows: RowsSyntax, streams: Sequence[Stream]) -> bool:
+        """Whether a query that panes cannot answer, over these streams, is of this kind all the same."""
+        return False
+
+    def bind_rows(self, written: WrittenRows, problems: Problems) -> BoundBody | None:
+        """The body and outputs of such a query, or None with everything wrong in ``problems``."""
+        raise InternalError("it claims no query that is Spark's text")
 
 
 class UnderLoad:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from punctual.clock import Micros
 from punctual.errors import Span
+from punctual.plan.drawn_rows import DrawnRows
 from punctual.plan.fingerprint import LAYOUT
 from punctual.plan.query import Body
 
@@ -139,6 +140,8 @@ class RowWindow:
     ``columns`` are those that the query may name, and the keys, in the stream's order. Rows of one event time are
     counted in the order of these columns. A window in a subquery with a window of its own ends at the instant of its
     answer, ``back_us`` before that of the query.
+
+    Where ``drawn`` says so, the query sees what it makes of these columns: the rows of every round.
     """
 
     stream: str
@@ -147,6 +150,7 @@ class RowWindow:
     back_us: Micros = 0
     rows: int | None = None
     keys: tuple[str, ...] = ()
+    drawn: DrawnRows | None = None
 
     @property
     def reach_us(self) -> Micros:

@@ -17,11 +17,12 @@ from punctual.kernel.panes.spec import UnitSpec
 from punctual.kernel.sample.draw import DrawReport
 from punctual.kernel.sample.marks import SHARES
 from punctual.plan.aggregates import Aggregate
+from punctual.plan.drawn_rows import DrawnRows
 from punctual.plan.expression import Expression
 from punctual.plan.operators import OperatorNode, OperatorRows
 from punctual.plan.query import Query
 from punctual.plan.relation import Declared, Stream, Table
-from punctual.plan.row_query import RowSampling, RowStatement
+from punctual.plan.row_query import RowSampling, RowStatement, RowWindow
 from punctual.plan.rows import GroupedRows
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
@@ -59,10 +60,30 @@ class RowTypeRequest:
 
 @dataclass(frozen=True, slots=True)
 class WindowTypes:
-    """The columns of a row query's window, and the column that would have the event time of its rows."""
+    """The columns of a row query's window, and the column that would have the event time of its rows.
+
+    Where its rows are ``drawn`` in every round, ``stored`` are the columns that they are drawn from.
+    """
 
     columns: tuple[tuple[str, pa.DataType], ...]
     event_time: str
+    drawn: DrawnRows | None = None
+    stored: tuple[tuple[str, pa.DataType], ...] = ()
+
+    @staticmethod
+    def of(window: RowWindow, stored: tuple[tuple[str, pa.DataType], ...], event_time: str) -> WindowTypes:
+        """Those of a window whose columns are of these types."""
+        if window.drawn is None:
+            return WindowTypes(stored, event_time)
+        types = dict(stored)
+        made = ((name, pa.int64()) for name in window.drawn.made)
+        named = ((name, types[name]) for name in window.drawn.names)
+        return WindowTypes((*made, *named), event_time, window.drawn, stored)
+
+    @property
+    def read(self) -> tuple[tuple[str, pa.DataType], ...]:
+        """The columns that are read."""
+        return self.columns if self.drawn is None else self.stored
 
 
 @dataclass(frozen=True, slots=True)

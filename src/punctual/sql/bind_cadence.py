@@ -85,13 +85,7 @@ def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems)
     if sample is not None:
         return Period(sample.duration.us, sample.span)
     if answers is not None:
-        for item in bound.streams:
-            if isinstance(item.syntax.window, NowWindow):
-                problems.add(BindError(
-                    "bind.no-cadence", "[NOW] begins at the previous instant, and a query that is asked once has none",
-                    span=item.syntax.window.span, hint=WHEN,
-                ))  # fmt: skip
-        return Once(answers.span)
+        return asked_once(answers, [item.syntax.window for item in bound.streams], problems)
     for item in bound.streams:
         part = item.syntax.window or item.syntax.model
         if part is not None:
@@ -99,6 +93,17 @@ def _without_cadence(select: SelectSyntax, bound: BoundFrom, problems: Problems)
             problems.add(no_cadence(part.span, hint))
             break
     return None
+
+
+def asked_once(answers: AnswersClause, windows: Sequence[WindowSyntax | None], problems: Problems) -> Cadence:
+    """The cadence of a query with ANSWERS that says nothing else of when it answers."""
+    for window in windows:
+        if isinstance(window, NowWindow):
+            problems.add(BindError(
+                "bind.no-cadence", "[NOW] begins at the previous instant, and a query that is asked once has none",
+                span=window.span, hint=WHEN,
+            ))  # fmt: skip
+    return Once(answers.span)
 
 
 def bind_range(window: WindowSyntax | None, cadence: Cadence) -> Micros:

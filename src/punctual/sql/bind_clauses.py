@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+from punctual.clock import Micros
 from punctual.errors import BindError
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_model import check_precision
@@ -39,18 +41,39 @@ def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | N
         match clause:
             case ErrorClause():
                 _check_error(clause, select, bound, problems)
-            case ConfidenceClause():
-                check_precision(clause.within, problems)
-                _check_confidence(clause.confidence, problems)
             case EveryClause():
                 check_precision(clause.within, problems)
                 if clause.confidence is not None:
                     _check_confidence(clause.confidence, problems)
-            case AnswersClause() if AnswersClause in own:
-                _check_stages(clause, select, problems)
-        if isinstance(clause, RUNS) or type(clause) in own:
-            continue
-        refuse_clause(clause, problems)
+        _check_effort(clause, select.clauses, own, problems)
+        if not isinstance(clause, RUNS) and type(clause) not in own:
+            refuse_clause(clause, problems)
+
+
+def check_row_clauses(clauses: Sequence[Clause], binder: BodyBinder | None, problems: Problems) -> None:
+    """The same for a query that is Spark's text."""
+    own = binder.clauses if binder is not None else frozenset()
+    for clause in clauses:
+        _check_effort(clause, clauses, own, problems)
+        if not isinstance(clause, RUNS) and type(clause) not in own:
+            refuse_clause(clause, problems)
+
+
+def _check_effort(
+    clause: Clause, clauses: Sequence[Clause], own: frozenset[type[Clause]], problems: Problems
+) -> None:
+    """What clauses of queries over worlds say."""
+    if isinstance(clause, ConfidenceClause):
+        check_precision(clause.within, problems)
+        _check_confidence(clause.confidence, problems)
+    elif isinstance(clause, AnswersClause) and AnswersClause in own:
+        _check_stages(clause, clauses, problems)
+
+
+def stages_of(clauses: Sequence[Clause]) -> tuple[Micros, ...]:
+    """How long after the release of an instant each of its answers is due, where it has several."""
+    found = (clause.deadlines for clause in clauses if isinstance(clause, AnswersClause))
+    return tuple(deadline.us for deadlines in found for deadline in deadlines)
 
 
 def refuse_clause(clause: Clause, problems: Problems) -> None:
@@ -71,7 +94,7 @@ def refuse_clause(clause: Clause, problems: Problems) -> None:
         problems.not_yet(clause.keyword, clause.span)
 
 
-def _check_stages(clause: AnswersClause, select: SelectSyntax, problems: Problems) -> None:
+def _check_stages(clause: AnswersClause, clauses: Sequence[Clause], problems: Problems) -> None:
     """Each answer is due after the one before, and nothing else says when."""
     for before, after in pairwise(clause.deadlines):
         if after.us <= before.us:
@@ -80,7 +103,7 @@ def _check_stages(clause: AnswersClause, select: SelectSyntax, problems: Problem
                 detail="an answer is made from the deadline before its own to its own",
                 hint="for example: ANSWERS WITHIN 1 SECOND, 3 SECONDS, 5 SECONDS",
             ))
-    deadline = select.clause(DeadlineClause)
+    deadline = next((one for one in clauses if isinstance(one, DeadlineClause)), None)
     if deadline is not None:
         problems.add(BindError(
             "bind.two-deadlines", "DEADLINE and ANSWERS exclude one another", span=deadline.span,

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from punctual.catalog import Catalog
-from punctual.clock import Micros
 from punctual.plan.quality import Quality
 from punctual.plan.query import Cadence, Input, Query
 from punctual.plan.source import told_apart_by
 from punctual.sql.bind_cadence import bind_cadence, bind_range, check_slides
-from punctual.sql.bind_clauses import check_clauses
+from punctual.sql.bind_clauses import check_clauses, stages_of
 from punctual.sql.bind_from import BoundFrom, StreamItem, bind_from
 from punctual.sql.bind_nested import refuse_nested
 from punctual.sql.bind_quality import bind_deadline, bind_quality
@@ -24,7 +23,6 @@ from punctual.sql.bind_rows import check_rows
 from punctual.sql.body_binder import BodyBinder, BoundBody, RowBody, binder_of
 from punctual.sql.bound import CreateQuery
 from punctual.sql.problems import Problems
-from punctual.sql.syntax.clauses import AnswersClause
 from punctual.sql.syntax.select import SelectSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
 
@@ -40,14 +38,16 @@ def bind_query(
 ) -> CreateQuery | None:
     """The query, or None with the reasons in ``problems``."""
     if syntax.select is None:
-        return bind_row_query(syntax, text, catalog, failed, row_body, problems)
+        return bind_row_query(syntax, text, catalog, failed, binders, row_body, problems)
     found = Problems()
     try:
         bound = _bind_select(syntax, syntax.select, text, catalog, failed, binders, found)
     finally:
         if not found.rows_are_needed:
             problems.take(found)
-    return bind_row_query(syntax, text, catalog, failed, row_body, problems) if found.rows_are_needed else bound
+    if found.rows_are_needed:
+        return bind_row_query(syntax, text, catalog, failed, binders, row_body, problems)
+    return bound
 
 
 def _bind_select(
@@ -96,17 +96,11 @@ def _bind_select(
         limit=body.limit,
         deadline_us=deadline_us,
         quality=quality,
-        stages=_stages(select),
+        stages=stages_of(select.clauses),
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
     return CreateQuery(query, syntax.span)
-
-
-def _stages(select: SelectSyntax) -> tuple[Micros, ...]:
-    """How long after the release of an instant each of its answers is due, where it has several."""
-    answers = select.clause(AnswersClause)
-    return () if answers is None else tuple(deadline.us for deadline in answers.deadlines)
 
 
 def _input(item: StreamItem, bound: BoundFrom, quality: Quality | None, cadence: Cadence) -> Input:

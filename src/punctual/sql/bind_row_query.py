@@ -12,22 +12,24 @@ from itertools import pairwise
 from punctual.catalog import Catalog
 from punctual.clock import Micros
 from punctual.errors import BindError
+from punctual.plan.quality import Quality
 from punctual.plan.query import Cadence, Input, Period, Query
 from punctual.plan.relation import Stream, Table
-from punctual.plan.row_query import RowStatement, RowWindow, SparkText
+from punctual.plan.row_query import RowStatement, RowWindow
 from punctual.plan.united import common_columns
-from punctual.sql.bind_cadence import bind_range, cadence_of, check_slides, no_cadence
-from punctual.sql.bind_clauses import RUNS, refuse_clause
+from punctual.sql.bind_cadence import asked_once, bind_range, cadence_of, check_slides, no_cadence
+from punctual.sql.bind_clauses import check_row_clauses, stages_of
 from punctual.sql.bind_from import check_united
 from punctual.sql.bind_quality import bind_deadline, bind_quality
-from punctual.sql.body_binder import RowBody
+from punctual.sql.body_binder import BodyBinder, BoundBody, RowBody, WrittenRows
 from punctual.sql.bound import CreateQuery
 from punctual.sql.expressions.bind_row import row_expression
-from punctual.sql.expressions.function_names import NOT_REPEATABLE, WITHOUT_BRACKETS, not_repeatable
+from punctual.sql.expressions.function_names import MONTE_CARLO, NOT_REPEATABLE, WITHOUT_BRACKETS, not_repeatable
 from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.parse_rows import RowsSyntax, WindowedName, parse_rows
 from punctual.sql.problems import Problems, RefusedNameError, suggest
 from punctual.sql.row_texts import RowTexts, StreamUnion, stream_unions
+from punctual.sql.syntax.clauses import AnswersClause
 from punctual.sql.syntax.select import RowsWindow, WindowSyntax
 from punctual.sql.syntax.statement import CreateQuerySyntax
 from punctual.sql.syntax.tokens import Token as Written
@@ -38,7 +40,9 @@ WHOLE_ROWS = frozenset(("NATURAL", "PIVOT", "UNPIVOT", "TABLE", "|>"))
 """Words of queries that read columns without naming them."""
 NESTED = ("ARRAY", "MAP", "STRUCT")
 """How types begin whose values have no order."""
-WORLDS = frozenset(("EXPECTED", "PROBABILITY", "HISTOGRAM"))
+
+WORLDS = MONTE_CARLO - {"interval"}
+"""Functions of possible worlds that nothing else is called by: Spark has INTERVAL."""
 
 
 def bind_row_query(
@@ -46,60 +50,96 @@ def bind_row_query(
     text: str,
     catalog: Catalog,
     failed: frozenset[str],
+    binders: Sequence[BodyBinder],
     row_body: RowBody,
     problems: Problems,
 ) -> CreateQuery | None:
     """The query, or None with the reasons in ``problems``."""
     rows = parse_rows(text, syntax.tokens)
-    for clause in rows.clauses:
-        if not isinstance(clause, RUNS):
-            refuse_clause(clause, problems)
     streams = [_stream(one, catalog, failed, problems) for one in rows.windows]
+    known = [stream for stream in streams if stream is not None]
+    binder = next((one for one in binders if one.claims_rows(rows, known)), None)
+    check_row_clauses(rows.clauses, binder, problems)
     windows = [*(one.window for one in rows.windows), *(one.window for one in rows.subqueries)]
     windows.sort(key=lambda window: window.span.start)
     check_slides(windows, problems)
-    cadence = cadence_of(windows, rows.clauses, problems)
-    if cadence is not None and rows.subqueries:
-        # A subquery is answered at the multiples of the step: were instants moved, no window would fit them.
-        cadence = Period(cadence.us, cadence.span)
+    cadence = _cadence(rows, windows, problems)
     _check_subqueries(rows, problems)
     if cadence is None and windows:
         problems.add(no_cadence(windows[0].span))
     deadline_us = bind_deadline(rows.clauses, cadence, problems)
     quality = bind_quality(rows.clauses, [_label(rows, one) for one in rows.windows], problems)
-    _check_words(rows.tokens, catalog, streams, problems)
+    _check_calls(rows.tokens, _names(catalog), binder is not None, problems)
     if not rows.windows:
         _no_window(rows, catalog, problems)
     if problems or cadence is None:
         return None
-    every = [stream for stream in streams if stream is not None]
-    columns = [_columns(rows.tokens, stream) for stream in every]
-    united: dict[StreamUnion, tuple[str, ...]] = {}
-    for union in stream_unions(rows):
-        united[union] = _unite([every[number] for number in union.windows], rows, union, columns, problems)
-    texts = RowTexts(rows, [bind_range(one.window, cadence) for one in rows.subqueries], cadence.us, united)
+    written = _written(rows, text, known, catalog, cadence, problems)
+    bound: BoundBody | None = None
     with problems.part():
-        select, order, tail = _texts(rows, texts)
-    if problems:
+        if binder is not None:
+            bound = binder.bind_rows(written, problems)
+        else:
+            bound = BoundBody(row_body(_statement(written, quality)), ())
+    if problems or bound is None:
         return None
-    found = tuple(
-        _window(rows.windows[number].window, every[number], columns[number], cadence, back_us)
-        for number, back_us in texts.places
-    )
-    named = () if quality is None else tuple(_label(rows, rows.windows[number]) for number, _back_us in texts.places)
-    statement = RowStatement(select, found, _tables(rows.tokens, catalog), order, tail, named)
     query = Query(
         name=syntax.name.text,
-        inputs=_inputs(found, cadence),
+        inputs=_inputs(written.windows(), cadence),
         cadence=cadence,
-        outputs=(),
-        body=row_body(statement),
+        outputs=bound.outputs,
+        body=bound.body,
+        order=bound.order,
+        limit=bound.limit,
         deadline_us=deadline_us,
         quality=quality,
+        stages=stages_of(rows.clauses),
         text=text[syntax.span.start : syntax.span.end],
         span=syntax.span,
     )
     return CreateQuery(query, syntax.span)
+
+
+def _written(
+    rows: RowsSyntax, text: str, streams: Sequence[Stream], catalog: Catalog, cadence: Cadence, problems: Problems
+) -> WrittenRows:
+    """A query over these streams, of which the text may name some columns."""
+    columns = [_columns(rows.tokens, stream) for stream in streams]
+    united: dict[StreamUnion, tuple[str, ...]] = {}
+    for union in stream_unions(rows):
+        united[union] = _unite([streams[number] for number in union.windows], rows, union, columns, problems)
+    texts = RowTexts(rows, [bind_range(one.window, cadence) for one in rows.subqueries], cadence.us, united)
+
+    def windows() -> tuple[RowWindow, ...]:
+        return tuple(
+            _window(rows.windows[number].window, streams[number], columns[number], cadence, back_us)
+            for number, back_us in texts.places
+        )
+
+    return WrittenRows(text, rows, tuple(streams), texts, windows, _tables(rows.tokens, catalog))
+
+
+def _statement(written: WrittenRows, quality: Quality | None) -> RowStatement:
+    """The text as it is: the SELECT, what follows ORDER BY, and what begins with LIMIT or OFFSET."""
+    rows, texts = written.rows, written.texts
+    start = rows.order + (rows.order < rows.tail)
+    select, order = texts.text(0, rows.order), texts.text(start, rows.tail)
+    tail = texts.text(rows.tail, len(rows.tokens))
+    named = (_label(rows, rows.windows[number]) for number, _back_us in texts.places)
+    names = () if quality is None else tuple(named)
+    return RowStatement(select, written.windows(), written.tables, order, tail, names)
+
+
+def _cadence(rows: RowsSyntax, windows: Sequence[WindowSyntax], problems: Problems) -> Cadence | None:
+    """When the query answers; None where nothing says it."""
+    answers = next((clause for clause in rows.clauses if isinstance(clause, AnswersClause)), None)
+    cadence = cadence_of(windows, rows.clauses, problems)
+    if cadence is None and answers is not None:
+        return asked_once(answers, windows, problems)
+    if cadence is not None and rows.subqueries:
+        # A subquery is answered at the multiples of the step: were instants moved, no window would fit them.
+        return Period(cadence.us, cadence.span)
+    return cadence
 
 
 def _stream(item: WindowedName, catalog: Catalog, failed: frozenset[str], problems: Problems) -> Stream | None:
@@ -207,22 +247,16 @@ def _unite(
     return tuple(name for name in columns[union.windows[0]] if name.lower() in common)
 
 
-def _texts(rows: RowsSyntax, texts: RowTexts) -> tuple[SparkText, SparkText, SparkText]:
-    """The SELECT, what follows ORDER BY, and what begins with LIMIT or OFFSET."""
-    order = rows.order + (rows.order < rows.tail)
-    return texts.text(0, rows.order), texts.text(order, rows.tail), texts.text(rows.tail, len(rows.tokens))
-
-
 def _columns(tokens: Sequence[Written], stream: Stream) -> tuple[str, ...]:
     """The columns of a stream that a text may name; at least one, as every row has its time."""
     names = {token.value.lower() for token in tokens if token.kind in ("word", "quoted")}
-    if any(_whole_rows(tokens)):
+    if any(whole_rows(tokens)):
         return tuple(column.name for column in stream.columns)
     named = tuple(column.name for column in stream.columns if column.name.lower() in names)
     return named or (stream.event_time,)
 
 
-def _whole_rows(tokens: Sequence[Written]) -> Iterator[Written]:
+def whole_rows(tokens: Sequence[Written]) -> Iterator[Written]:
     """What reads columns without naming them: ``SELECT *``, ``a.*``, ``struct(*)``, and not ``count(*)``."""
     yield from (token for token in tokens if token.word in WHOLE_ROWS)
     for index, (before, token) in enumerate(pairwise(tokens)):
@@ -232,32 +266,8 @@ def _whole_rows(tokens: Sequence[Written]) -> Iterator[Written]:
                 yield token
 
 
-def _refuse_uncertain(tokens: Sequence[Written], streams: Sequence[Stream], problems: Problems) -> None:
-    """Spark knows one world: it would read an uncertain column as it was written in the rows."""
-    every = (column for stream in streams for column in stream.columns)
-    uncertain = {column.name.lower() for column in every if column.uncertain is not None}
-    if not uncertain:
-        return
-    read = list(_whole_rows(tokens))
-    for index, token in enumerate(tokens):
-        named = token.kind in ("word", "quoted") and token.value.lower() in uncertain
-        alias = index > 0 and tokens[index - 1].word == "AS"
-        called = index + 1 < len(tokens) and tokens[index + 1].word == "("
-        if named and not alias and not called:
-            read.append(token)
-    for token in read:
-        problems.not_yet("an uncertain attribute in a query that Spark answers", token.span)
-
-
-def _check_words(
-    tokens: Sequence[Written], catalog: Catalog, streams: Sequence[Stream | None], problems: Problems
-) -> None:
-    _check_calls(tokens, _names(catalog), problems)
-    _refuse_uncertain(tokens, [stream for stream in streams if stream is not None], problems)
-
-
-def _check_calls(tokens: Sequence[Written], names: frozenset[str], problems: Problems) -> None:
-    """Functions that do not repeat, wherever they stand, and those of possible worlds."""
+def _check_calls(tokens: Sequence[Written], names: frozenset[str], claimed: bool, problems: Problems) -> None:
+    """Functions that do not repeat, wherever they stand; and those of possible worlds, where no kind has any."""
     for index, token in enumerate(tokens):
         if token.kind != "word" or (index > 0 and tokens[index - 1].word in (".", "AS")):
             continue
@@ -268,8 +278,12 @@ def _check_calls(tokens: Sequence[Written], names: frozenset[str], problems: Pro
         alone = name == "unix_timestamp" and called and tokens[index + 2].word == ")"
         if bare or alone or (called and name in NOT_REPEATABLE):
             problems.add(not_repeatable(name, token.span))
-        elif called and token.word in WORLDS:
-            problems.not_yet(f"{token.word}(...)", token.span)
+        elif called and name in WORLDS and not claimed:
+            problems.add(BindError(
+                "bind.nothing-uncertain",
+                f"{token.word} is for queries over uncertain attributes, and nothing here is uncertain",
+                span=token.span, hint="declare one in CREATE STREAM, for example: kmh DOUBLE ~ NORMAL(kmh, kmh_sd)",
+            ))  # fmt: skip
 
 
 def _tables(tokens: Sequence[Written], catalog: Catalog) -> tuple[str, ...]:

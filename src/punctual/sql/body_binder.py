@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from punctual.plan.query import Body, Order, Output
-from punctual.plan.row_query import RowStatement
+from punctual.plan.relation import Stream
+from punctual.plan.row_query import RowStatement, RowWindow
 from punctual.sql.bind_from import BoundFrom
+from punctual.sql.parse_rows import RowsSyntax
 from punctual.sql.problems import Problems
+from punctual.sql.row_texts import RowTexts
 from punctual.sql.syntax.clauses import Clause
 from punctual.sql.syntax.select import SelectSyntax
 
@@ -30,6 +33,22 @@ class BoundBody:
 
 RowBody = Callable[[RowStatement], Body]
 """The body of a query that is answered from rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """A query that panes cannot answer, as its author wrote it.
+
+    ``source`` is the program, ``streams`` those of the windows in ``rows``. ``texts`` makes Spark's text of tokens, and
+    ``windows`` gives the windows that stand in texts so far; ``tables`` are the static tables that it may name.
+    """
+
+    source: str
+    rows: RowsSyntax
+    streams: tuple[Stream, ...]
+    texts: RowTexts
+    windows: Callable[[], tuple[RowWindow, ...]]
+    tables: tuple[str, ...]
 
 
 class BodyBinder(Protocol):
@@ -55,6 +74,14 @@ class BodyBinder(Protocol):
 
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         """The body, or None with everything wrong in ``problems``. Names mean nothing where FROM is not complete."""
+        ...
+
+    def claims_rows(self, rows: RowsSyntax, streams: Sequence[Stream]) -> bool:
+        """Whether a query that panes cannot answer is of this kind all the same."""
+        ...
+
+    def bind_rows(self, written: WrittenRows, problems: Problems) -> BoundBody | None:
+        """The body of such a query, or None with everything wrong in ``problems``."""
         ...
 
 

@@ -27,10 +27,11 @@ from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import needs_of
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Query
-from punctual.plan.row_query import RowStatement
+from punctual.plan.row_query import RowStatement, RowWindow
 from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, RowReader
 from punctual.runtime.backend import Backend, OverdueError, RowWork
 from punctual.runtime.operators.answer_rows import TooManyRowsError
+from punctual.runtime.operators.window_rows import Rounds, WindowOrder
 from punctual.runtime.row_queries.lifted_rows import RowAggregates, lifted_rows
 from punctual.runtime.row_queries.plan_graph import RunawayError
 from punctual.share.from_rows import from_rows
@@ -232,10 +233,18 @@ def _all_rows(job: JobGroup, memory: Holders, bounds: RowBounds) -> list[RowWork
     works = []
     for at in instants:
         statement = one.reader.statement.since(at - least)  # before its first instant a subquery was not answered
-        windows = tuple(rows.window(window, at) for window in statement.windows)
+        windows = tuple(_in_rounds(rows.window(window, at), window, at, job, bounds) for window in statement.windows)
         bound = (bounds.answer_rows, bounds.join_rows)
         works.append(RowWork(query.name, statement, one.types, at, windows, *bound))
     return works
+
+
+def _in_rounds(order: WindowOrder, window: RowWindow, at: Micros, job: JobGroup, bounds: RowBounds) -> WindowOrder:
+    """A window, with how often it is drawn where it differs between worlds: the second answer has twice as many."""
+    if window.drawn is None:
+        return order
+    run = WorldRun() if bounds.worlds is None else bounds.worlds
+    return replace(order, rounds=Rounds(window.drawn.rounds * (job.number + 1), run.seed, at))
 
 
 def _answered(works: Sequence[RowWork], tables: Sequence[pa.Table]) -> Answered:

@@ -19,6 +19,7 @@ from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.by_rows.result_rows import settle_rows
 from punctual.kinds.worlds.rounds.settle import Settled, as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Said
@@ -69,6 +70,8 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
 
 def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) -> Settled:
     """The answer of an instant: from what was drawn ahead, or with as many rounds as it is to have."""
+    if body.by_rows:
+        return settle_rows(body, rows.values, job.number)
     ahead = job.drawings.get(at)
     if ahead is not None:
         assert isinstance(ahead, WindowDrawing)

@@ -32,15 +32,17 @@ from punctual.sql.expressions.bind_row import row_expression, row_pieces
 from punctual.sql.expressions.function_names import MONTE_CARLO
 from punctual.sql.expressions.pieces import Pieces
 from punctual.sql.expressions.scope import Scope
-from punctual.sql.problems import Problems
+from punctual.sql.problems import NOT_YET, Problems
 from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsClause
-from punctual.sql.syntax.expression import Call, ExpressionSyntax
+from punctual.sql.syntax.expression import Call, ExpressionSyntax, NeedsRowsError
 from punctual.sql.syntax.select import OrderSyntax, RangeWindow, SelectSyntax
 
 ROUNDS = 100
 """How many rounds an answer has where nothing is said."""
 PROBABILITY = "probability"
 """The column that every result row has: in which part of the worlds it is there."""
+ONLY_SPARK = (NOT_YET, "bind.not-in-worlds")
+"""What kernels do not know may be something that Spark does."""
 MIRRORED: Mapping[str, str] = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
 
 
@@ -50,7 +52,7 @@ def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
     every = [*_expressions(select), *bound.conditions, *left]
     calls = any(_says_it(call, bound.scope) for expression in every for call in expression.calls)
     clauses = any(isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause) for clause in select.clauses)
-    having = any(_names_it(one, bound.scope) for one in _having(select))
+    having = any(names_probability(one, bound.scope) for one in _having(select))
     if calls or clauses or having:
         return True
     found = (bound.scope.find(one.parts) for expression in every for one in expression.columns)
@@ -75,11 +77,16 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
     """The body and outputs of a SELECT; None with the reasons in ``problems``."""
     if not bound.complete:
         return None
-    if _refuse_what_is_not_there(select, bound, problems):
-        check_names(select, bound.scope, problems)
-        return None
-    binder = _WorldBinder(select, bound, problems)
-    return binder.bind()
+    own = Problems()
+    found: BoundBody | None = None
+    if _refuse_what_is_not_there(select, bound, own):
+        check_names(select, bound.scope, own)
+    else:
+        found = _WorldBinder(select, bound, own).bind()
+    spark = all(item.syntax.model is None for item in bound.streams)
+    for error in own.errors:
+        problems.add(NeedsRowsError(error.fact, error.span, error) if spark and error.code in ONLY_SPARK else error)
+    return found
 
 
 def _refuse_what_is_not_there(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> bool:
@@ -151,7 +158,7 @@ class _WorldBinder:
             chosen=chosen,
             likely=likely,
         )
-        return BoundBody(body, outputs, tuple(_direction(item) for item in select.order), select.limit)
+        return BoundBody(body, outputs, tuple(direction_of(item) for item in select.order), select.limit)
 
     def _joins(self) -> tuple[tuple[Join, ...], list[ExpressionSyntax]]:
         """What joins rows, which is certain, and what is left for WHERE."""
@@ -262,8 +269,8 @@ class _WorldBinder:
         of_answers: list[WorldExpression] = []
         for part in _having(self.select):
             with self.problems.part():
-                if _names_it(part, self.scope):
-                    likely = _likely(part)
+                if names_probability(part, self.scope):
+                    likely = likeliness(part)
                 elif answers.has_summary(part):
                     of_answers.append(answers.bind(part))
                 elif not groups.grouped:
@@ -321,7 +328,7 @@ class _WorldBinder:
             for clause in self.select.clauses
             if isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause)
         ]
-        having = [part.span for part in _having(self.select) if _names_it(part, self.scope)]
+        having = [part.span for part in _having(self.select) if names_probability(part, self.scope)]
         name = self.columns.first.stream.name
         return BindError(
             "bind.nothing-uncertain", f'nothing in this query is uncertain: stream "{name}" has no uncertain column',
@@ -331,7 +338,7 @@ class _WorldBinder:
         )
 
 
-def _direction(item: OrderSyntax) -> Order:
+def direction_of(item: OrderSyntax) -> Order:
     """Which way it is ordered; what by is in the body."""
     nulls_first = item.ascending if item.nulls_first is None else item.nulls_first
     return Order(column_of(PROBABILITY), item.ascending, nulls_first)
@@ -341,7 +348,7 @@ def _is_drawn(expression: WorldExpression | None) -> bool:
     return expression is not None and any(isinstance(leaf, DrawnAttribute) for leaf in leaves(expression))
 
 
-def _names_it(part: ExpressionSyntax, scope: Scope) -> bool:
+def names_probability(part: ExpressionSyntax, scope: Scope) -> bool:
     """Whether a condition is one of the probability of a result row, which is no column and no call."""
     called = {call.first for call in part.calls}
     return any(
@@ -350,7 +357,7 @@ def _names_it(part: ExpressionSyntax, scope: Scope) -> bool:
     )
 
 
-def _likely(part: ExpressionSyntax) -> tuple[Comparison, float]:
+def likeliness(part: ExpressionSyntax) -> tuple[Comparison, float]:
     """``PROBABILITY >= 0.8``, either way round."""
     words = [token.text.upper() for token in part.tokens]
     sides = [words[:1], words[-1:]]

@@ -313,7 +313,7 @@ class AnswerLeaves:
                 hint=f"for example: {EXAMPLES[name]}",
             )
         of = self.groups.bind(part.part(*call.arguments[0]))
-        parameter = _parameter(part, call, span) if wanted == 2 else 0.0
+        parameter = parameter_of(part, call, span) if wanted == 2 else 0.0
         if not self.groups.exist_surely:
             of = _over_existing(of, self.groups)
         summary: Summary = next(one for one in SUMMARIES if one.lower() == name)
@@ -348,7 +348,7 @@ def _over_existing(expression: WorldExpression, groups: GroupLeaves) -> WorldExp
     return _over(expression, existing)
 
 
-def _parameter(part: ExpressionSyntax, call: Call, span: Span) -> float:
+def parameter_of(part: ExpressionSyntax, call: Call, span: Span) -> float:
     """The level of INTERVAL, as ``95%`` or ``0.95``; the number of bins of HISTOGRAM."""
     first, end = call.arguments[1]
     tokens = part.tokens[first:end]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -15,18 +16,22 @@ from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.answers import world_result
 from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
+from punctual.kinds.worlds.by_rows.bind import bind_worlds_by_rows
+from punctual.kinds.worlds.by_rows.windows import is_in_worlds
 from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
 from punctual.kinds.worlds.rounds.settle import FewerRounds
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.types import WorldTypes
 from punctual.plan.query import Query
+from punctual.plan.relation import Stream
 from punctual.plan.shared import Reader, RowNeeds, Unit
 from punctual.plan.worlds import Called, Worlds
 from punctual.runtime.backend import QueryTypes, RowTypeRequest
 from punctual.schedule.contract import Knob
 from punctual.sql.bind_from import BoundFrom
-from punctual.sql.body_binder import BoundBody
+from punctual.sql.body_binder import BoundBody, WrittenRows
+from punctual.sql.parse_rows import RowsSyntax
 from punctual.sql.problems import Problems
 from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsClause
 from punctual.sql.syntax.select import SelectSyntax
@@ -37,7 +42,6 @@ class WorldsKind(Kind[Worlds]):
 
     body = Worlds
     clauses = frozenset((RoundsClause, ConfidenceClause, AnswersClause))
-    without_rows = "over uncertain attributes"
     of_rows = "Worlds"
 
     def joins_windows(self, *, sampled: bool) -> bool:
@@ -49,13 +53,21 @@ class WorldsKind(Kind[Worlds]):
     def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
         return bind_worlds(select, bound, problems)
 
+    def claims_rows(self, rows: RowsSyntax, streams: Sequence[Stream]) -> bool:
+        return is_in_worlds(rows, streams)
+
+    def bind_rows(self, written: WrittenRows, problems: Problems) -> BoundBody | None:
+        return bind_worlds_by_rows(written, problems)
+
     def needs(self, query: Query) -> RowNeeds:
         return RowNeeds(self.body_of(query).statement)
 
     def knob(self, query: Query) -> Knob | None:
-        return FewerRounds()
+        return None if self.body_of(query).by_rows else FewerRounds()
 
     def never_sampled(self, query: Query) -> str | None:
+        if self.body_of(query).by_rows:
+            return "Spark answers it in all of its rounds"
         return None if query.stages or query.deadline_us is not None else "without DEADLINE no answer is late"
 
     def instead_of_rows(self, query: Query) -> str | None:

@@ -119,7 +119,11 @@ class WorldTypes:
             return KINDS[folded.returns]
         if folded.argument is None:
             return "whole"
-        argument = kind_of(folded.argument, self._row_leaf)
+        try:
+            argument = kind_of(folded.argument, self._row_leaf)
+        except BindError as error:
+            place = error.span or folded.span
+            raise BindError(error.code, error.fact, span=place, detail=error.detail, hint=error.hint) from None
         match folded.function:
             case "count":
                 return "whole"

@@ -8,10 +8,17 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from punctual.errors import InternalError
 from punctual.kernel.sample.draw import DrawReport
 from punctual.runtime.operators.in_worker import keep_what_is_loaded
 from punctual.runtime.operators.slot_order import current_slot_order
-from punctual.runtime.operators.window_rows import drawn_rows
+from punctual.runtime.operators.window_rows import WindowOrder, drawn_rows
+
+
+class InRounds(Protocol):
+    """Makes rows of every round out of those of a window."""
+
+    def draw(self, rows: pa.Table, at: int, seed: int, rounds: int) -> Iterator[pa.RecordBatch]: ...
 
 
 class Reports(Protocol):
@@ -26,13 +33,14 @@ BATCH_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class ReadWindow:
-    """Reads a window of a slot: these columns of its stream."""
+    """Reads a window of a slot: these columns of its stream, or what is ``drawn`` from them in every round."""
 
     slot: str
     window: int
     columns: tuple[tuple[str, pa.DataType], ...]
     event_time: str
     reports: Reports | None = None
+    drawn: InRounds | None = None
 
     @property
     def __name__(self) -> str:
@@ -48,5 +56,13 @@ class ReadWindow:
                 told = {reader: report for reader, report in zip(readers, reports) if report is not None}
                 if told and self.reports is not None:
                     self.reports.add(told)
-                yield from rows.to_batches(BATCH_ROWS)
+                yield from rows.to_batches(BATCH_ROWS) if self.drawn is None else in_rounds(self.drawn, rows, order)
         keep_what_is_loaded()
+
+
+def in_rounds(drawn: InRounds, rows: pa.Table, order: WindowOrder) -> Iterator[pa.RecordBatch]:
+    """The rows of a window in the rounds that its order asks for."""
+    if order.rounds is None:
+        raise InternalError("a window whose rows are drawn, and nobody says how often")
+    for batch in drawn.draw(rows, order.rounds.at, order.rounds.seed, order.rounds.count):
+        yield from (batch.slice(start, BATCH_ROWS) for start in range(0, batch.num_rows, BATCH_ROWS))

@@ -67,13 +67,23 @@ class WindowReader:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """In how many rounds the rows of a window are drawn, by which seed, at which instant."""
+
+    count: int
+    seed: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class WindowOrder:
     """Which rows a window has: those of the files whose event time is in ``(after, through]``.
 
     Of these only the last ``rows``, where that is said, of each value of the ``keys``; of all others perhaps a share.
     Of a sampler only the part ``sample`` of them, chosen by the hash of the columns ``sample_by``, or of whole rows.
     Where rows may be samples they have a mark as one more column, and ``draw`` says which of them are kept. Where
-    several ``readers`` share the window, rows have who keeps them as one more column instead.
+    several ``readers`` share the window, rows have who keeps them as one more column instead. ``rounds`` says how
+    often rows are drawn that differ between worlds.
     """
 
     files: tuple[RetainedFile, ...]
@@ -86,6 +96,7 @@ class WindowOrder:
     sample_by: tuple[str, ...] = ()
     draw: Draw | None = None
     readers: tuple[WindowReader, ...] = ()
+    rounds: Rounds | None = None
 
     @property
     def draws(self) -> list[Draw]:

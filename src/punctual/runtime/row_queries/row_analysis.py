@@ -15,9 +15,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from punctual.errors import BindError, PunctualError
 from punctual.own_names import ROW_IDENTITY, own, shown
+from punctual.plan.drawn_rows import DrawnRows
 from punctual.plan.relation import Declared, Stream, Table
 from punctual.plan.row_query import RowSampling, RowStatement, RowWindow, SparkText
 from punctual.plan.sql_text import quoted
@@ -65,37 +67,47 @@ class _Windows:
     def __init__(self, session: SparkSession, relations: Mapping[str, Stream | Table]) -> None:
         self.session = session
         self._relations = relations
-        self._views: dict[tuple[str, tuple[str, ...]], tuple[str, WindowTypes] | None] = {}
+        self._views: dict[tuple[str, tuple[str, ...], DrawnRows | None], tuple[str, WindowTypes] | None] = {}
 
     def show_tables(self, names: Iterable[str]) -> None:
         """Let tables be seen under their own names."""
         for name in dict.fromkeys(names):
             table = self._relations[name]
-            self._show(table, tuple(column.name for column in table.columns), table.name)
+            schema = self._columns(table, tuple(column.name for column in table.columns))
+            if schema is not None:
+                self._show(schema, table.name)
 
     def view(self, window: RowWindow) -> tuple[str, WindowTypes] | None:
         """The view of a window; None where its stream is refused."""
-        key = (window.stream.lower(), window.columns)
+        key = (window.stream.lower(), window.columns, window.drawn)
         if key not in self._views:
             stream = self._relations[key[0]]
             assert isinstance(stream, Stream)
             name = own(f"window {len(self._views)}")
-            schema = self._show(stream, window.columns, name)
-            self._views[key] = None if schema is None else (name, WindowTypes(schema, stream.event_time))
+            stored = self._columns(stream, window.columns)
+            types = None if stored is None else WindowTypes.of(window, _types_of(stored), stream.event_time)
+            if stored is not None and types is not None:
+                self._show(stored if types.drawn is None else from_arrow_schema(pa.schema(list(types.columns))), name)
+            self._views[key] = None if types is None else (name, types)
         return self._views[key]
 
-    def _show(self, relation: Stream | Table, columns: tuple[str, ...], name: str) -> Columns | None:
+    def _columns(self, relation: Stream | Table, columns: tuple[str, ...]) -> StructType | None:
+        """The columns of a relation as Spark has them; None where it is refused."""
         made = f"CAST(NULL AS BIGINT) AS {quoted(ROW_IDENTITY)}"
         selected = ", ".join(made if column == ROW_IDENTITY else quoted(column) for column in columns)
         try:
-            empty = self.session.sql(f"SELECT {selected} FROM ({empty_frame(relation).text})")
-            schema = empty.schema
+            return self.session.sql(f"SELECT {selected} FROM ({empty_frame(relation).text})").schema
         except AnalysisException:
             return None
+
+    def _show(self, schema: StructType, name: str) -> None:
         # As rows will come: Catalyst would plan nothing at all for what it knows to be empty.
         rows = self.session.range(0, 1, 1, 1).mapInArrow(_no_rows, schema)
         rows.createOrReplaceTempView(quoted(name))
-        return tuple((one.name, answer_type(one.dataType, None)) for one in schema.fields)
+
+
+def _types_of(schema: StructType) -> Columns:
+    return tuple((one.name, answer_type(one.dataType, None)) for one in schema.fields)
 
 
 def _no_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -246,7 +246,7 @@ class RowPlans:
             sorts = window_sorts(nodes, [[name for name, _kind in types.columns] for types in form.windows])
             if isinstance(form.statement, RowStatement):
                 found.uses = tuple(map(WindowUse, form.statement.windows, form.windows, sorts))
-                if all(window.rows is None for window in form.statement.windows):
+                if all(window.rows is None and window.drawn is None for window in form.statement.windows):
                     found.shard_keys = shard_keys(nodes, [types.columns for types in form.windows])
         self._queries[form] = found
         return found
@@ -349,7 +349,7 @@ class RowPlans:
 
     def _window(self, types: WindowTypes, slot: str, number: int, schema: StructType, mark: int) -> DataFrame:
         """The rows of a window of a slot, as the order of the job names them; the plan says ``mark`` for it."""
-        read = ReadWindow(slot, number, types.columns, types.event_time, self._scans.told)
+        read = ReadWindow(slot, number, types.read, types.event_time, self._scans.told, types.drawn)
         return self._session.range(mark, mark + 1, 1, 1).mapInArrow(Timed(read, self._reading.told), schema)
 
     def _united(self, frames: Sequence[DataFrame]) -> DataFrame:

@@ -85,7 +85,7 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
     top = _top(cursor) if cursor.at("TOP") and cursor.peek(1).kind == "number" else None
     if distinct is None and cursor.accept("DISTINCT"):
         distinct = cursor.peek(-1).span
-    items = cursor.several(_item)
+    items = cursor.several(parse_item)
     if not cursor.at("FROM") and top is None and cursor.tokens[first + 1].word == "TOP":
         raise missing_k(cursor.tokens[first + 1].span)
     cursor.expect("FROM")
@@ -124,7 +124,7 @@ def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
         elif word == "HAVING":
             select = replace(select, having=take_expression(cursor, "a condition", ENDS_EXPRESSION))
         elif word == "ORDER BY":
-            select = replace(select, order=cursor.several(_order))
+            select = replace(select, order=cursor.several(parse_order))
         elif word == "LIMIT":
             select = replace(select, limit=whole_number(cursor, "LIMIT", code="bind.bad-limit"))
         else:
@@ -135,7 +135,8 @@ def _rest(cursor: Cursor, select: SelectSyntax) -> SelectSyntax:
     return replace(select, clauses=clauses)
 
 
-def _item(cursor: Cursor) -> ItemSyntax:
+def parse_item(cursor: Cursor) -> ItemSyntax:
+    """An item of SELECT."""
     first = cursor.index
     if cursor.accept("*"):
         return ItemSyntax(None, None, cursor.since(first))
@@ -150,7 +151,8 @@ def _item(cursor: Cursor) -> ItemSyntax:
     return ItemSyntax(expression, alias, cursor.since(first))
 
 
-def _order(cursor: Cursor) -> OrderSyntax:
+def parse_order(cursor: Cursor) -> OrderSyntax:
+    """An item of ORDER BY."""
     expression = take_expression(cursor, "an expression", ENDS_ORDER)
     ascending = not cursor.accept("DESC")
     if ascending:

@@ -1,0 +1,63 @@
+"""Result rows that Spark found in every round: told apart by their keys, as groups by rounds.
+
+Spark gives a row for each result row and round in which it is there. Where several rows of a round have the same keys,
+which only a query without groups can have, they are one: the mean of numbers stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from punctual.kernel.arrays.state import I64
+from punctual.kernel.draw import fold
+from punctual.kernel.draw.bundle_values import Bundle
+from punctual.kernel.panes.keys import encode, order
+from punctual.kinds.worlds.columns import kind_of_type, plain_column
+from punctual.kinds.worlds.rounds.settle import Settled
+from punctual.kinds.worlds.simulate import GroupWorlds, finished_bundle, folds_of, function_of
+from punctual.kinds.worlds.summaries import Summaries
+from punctual.kinds.worlds.texts import TextCodes
+from punctual.kinds.worlds.world_rows import expressions_of
+from punctual.plan.world_expression import CertainColumn
+from punctual.plan.worlds import Folded, Worlds
+
+
+def settle_rows(body: Worlds, columns: Sequence[pa.Array], number: int) -> Settled:
+    """The answer of this number of an instant, from the rows of its rounds."""
+    rounds = body.effort.rounds * (number + 1)
+    keys, group = _groups([columns[number] for number in body.keys], len(columns[0]))
+    groups = len(keys[0]) if keys else 1
+    cell = group * rounds + columns[0].to_numpy(zero_copy_only=False)
+    codes = TextCodes([column for column in columns if kind_of_type(column.type) == "text"], expressions_of(body))
+    shape = (groups, rounds)
+    aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
+    count = np.bincount(cell, minlength=groups * rounds).reshape(shape)
+    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds), codes)
+    marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
+    return Settled(said.all(), rounds, rounds, marked)
+
+
+def _groups(keys: Sequence[pa.Array], rows: int) -> tuple[list[pa.Array], I64]:
+    """The distinct keys in their order, and which of them each row has."""
+    codes, distinct = encode(keys, rows)
+    if not keys:
+        return [], codes
+    rank = order(distinct) if rows else np.zeros(0, np.int64)
+    return [key.take(pa.array(np.argsort(rank))) for key in distinct], rank[codes]
+
+
+def _folded(
+    folded: Folded, columns: Sequence[pa.Array], codes: TextCodes, cell: I64, shape: tuple[int, int]
+) -> Bundle:
+    """What result rows have in a column: groups by rounds."""
+    assert isinstance(folded.argument, CertainColumn), "Spark has computed everything"
+    column = plain_column(columns[folded.argument.number], codes)
+    values = np.ascontiguousarray(column.values.astype(np.float64))[:, None]
+    mask = None if column.known is None else np.ascontiguousarray(column.known)[:, None]
+    found = fold([function_of(folded, column.kind)], cell, shape[0] * shape[1], values, mask)
+    one = finished_bundle(folded, found, column.kind)
+    known = None if one.known is None else one.known.reshape(shape)
+    return Bundle(one.values.reshape(shape), known, one.kind)
