@@ -40,6 +40,7 @@ NAMES = (
     "topk_semantics",
     "world_draws",
     "world_coverage",
+    "world_width",
     "operator_costs",
     "selectivity_estimation",
     "quality",

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kinds.clause import Clause
+from punctual.kinds.shared_worlds import SharedWorlds
 from punctual.plan.worlds import Called
 
 
@@ -58,3 +59,5 @@ class WorldRun:
     closed_forms: bool = True
     meter: RoundMeter | None = None
     functions: Functions | None = None
+    shared: SharedWorlds | None = None
+    """What the queries of a pass have in common; None: each draws for itself."""

@@ -5,7 +5,7 @@ Files are mapped, so nothing is copied that is not asked for. Larger windows are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,8 @@ from punctual.plan.row_query import RowStatement
 from punctual.plan.shared import RowReader
 from punctual.runtime.operators.window_rows import window_rows
 
+ReadWindows = dict[Hashable, pa.Table]
+"""Windows that were read, by which rows and columns they have."""
 MOST_BYTES = 64 << 20
 """Of a window that the driver reads."""
 
@@ -34,9 +36,17 @@ def is_read_here(reader: RowReader, instants: NDArray[np.int64], rows: RetainedF
 
 
 def read_here(
-    job: JobGroup, reader: RowReader, rows: RetainedFiles, without: NDArray[np.bool_] | None = None
+    job: JobGroup,
+    reader: RowReader,
+    rows: RetainedFiles,
+    without: NDArray[np.bool_] | None = None,
+    known: ReadWindows | None = None,
 ) -> Answered:
-    """The rows of its window at each of its instants, none ``without`` rows where they were read before."""
+    """The rows of its window at each of its instants, none ``without`` rows where they were read before.
+
+    ``known`` has the windows that other queries of the pass have read.
+    """
+    known = {} if known is None else known
     statement = reader.statement
     assert isinstance(statement, RowStatement)
     assert statement.plain is not None
@@ -47,7 +57,10 @@ def read_here(
         read = rows.window(window, at)
         if without is not None and without[place]:
             read = replace(read, files=())
-        found.append(window_rows(read, types.columns, types.event_time).select(names))
+        which = read, tuple(types.columns), types.event_time
+        if which not in known:
+            known[which] = window_rows(read, types.columns, types.event_time)
+        found.append(known[which].select(names))
     return of_tables(found)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.engine.answers.draws import is_sampled, samples, used_shares, with_draws
-from punctual.engine.answers.read_here import is_read_here, of_tables, read_here
+from punctual.engine.answers.read_here import ReadWindows, is_read_here, of_tables, read_here
 from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
@@ -163,7 +163,8 @@ def _together(
     lacking = coverage.lacking(jobs, memory.rows, lambda operator: list(outputs(backend.run_tasks(operator))))
     jobs = [replace(job, lacking=some, worlds=bounds.worlds) for job, some in zip(jobs, lacking)]
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
-    answered = [_answered_here(job, memory, bounds) for job in here]
+    known: ReadWindows = {}
+    answered = [_answered_here(job, memory, bounds, known) for job in here]
     jobs = [job for job in jobs if job not in here]
     if not jobs:
         return answered
@@ -184,14 +185,14 @@ def _together(
     return answered
 
 
-def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds) -> AnsweredJobs:
+def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds, known: ReadWindows) -> AnsweredJobs:
     """A job whose rows the driver reads itself, or from which rounds were drawn ahead."""
     instants: list[Micros] = job.due.instants.tolist()
     drawings = {} if bounds.ahead is None else bounds.ahead.of(_query(job).name, instants)
     for drawing in () if bounds.hurries else drawings.values():
         drawing.finish(job.number)
     drawn = np.array([at in drawings for at in instants])
-    rows = read_here(job, _reader(job), memory.rows, without=drawn)
+    rows = read_here(job, _reader(job), memory.rows, drawn, known)
     return AnsweredJobs([replace(job, drawings=drawings)], rows)
 
 

@@ -8,7 +8,8 @@ nothing is found for a row, any observed value of the window serves, and the row
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ from punctual.kernel.draw import (
 )
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
+from punctual.kinds.shared_worlds import digest
 from punctual.kinds.worlds.columns import Plain, plain_column
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.uncertain import FoundBy
@@ -61,6 +63,15 @@ class DrawnColumn:
     laws: tuple[_Law, ...]
     marked: int = 0
     """How many rows had to take any value of the window."""
+
+    def name(self) -> bytes:
+        """What its draws follow from."""
+        drawn_from = digest(self.identity, int(self.drawn_from.key), int(self.drawn_from.column))
+        parts: list[Any] = [drawn_from.hex(), self.certain.values, self.certain.known, self.certain.kind]
+        for one in self.laws:
+            parts += [type(one.law).__name__, one.rows, *(getattr(one.law, part.name) for part in fields(one.law))]
+            parts += [] if one.pool is None else [one.pool.values, one.pool.known]
+        return digest(*parts)
 
     @property
     def uncertain(self) -> Bools:

@@ -7,8 +7,9 @@ answer are always 0 .. R - 1, in whatever blocks they were computed: so it follo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,9 @@ from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.bundle_values import Bundle, Kind
 from punctual.kernel.panes.keys import encode, order
+from punctual.kinds.shared_worlds import digest
 from punctual.kinds.worlds.evaluate import evaluate
-from punctual.kinds.worlds.world_rows import Leaves, WorldRows, expressions_of
+from punctual.kinds.worlds.world_rows import Leaves, WorldRows, bundle_bytes, expressions_of
 from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves
 from punctual.plan.worlds import Folded, Worlds
 
@@ -140,14 +142,38 @@ class GroupsInWorlds:
         if not part.rows.size:
             every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
         else:
-            leaf = self.rows_of_window.leaves(part.rows, rounds)
-            where, exists = where_in_worlds(self._body, leaf), self.rows_of_window.existing(part.rows, rounds)
-            every = []
-            for one, (same, kind) in zip((*self._folds, ROWS), self._same_folds):
-                present = where if one.stored else both(where, exists)
+            window = self.rows_of_window
+            leaf = window.leaves(part.rows, rounds, self._rows_name)
+            where = cache(lambda: where_in_worlds(self._body, leaf))
+            exists = cache(lambda: window.existing(part.rows, rounds))
+
+            def aggregate(one: Folded, same: Fold, kind: Kind) -> Bundle:
+                present = where() if one.stored else both(where(), exists())
                 found, _kind = self._folded(one, part, present, leaf)
-                every.append(finished_bundle(one, merged(found, same), kind))
+                return finished_bundle(one, merged(found, same), kind)
+
+            every = []
+            for one, name, same in zip((*self._folds, ROWS), self._names, self._same_folds):
+                of_rounds = None if name is None else (name, rounds.start, rounds.stop)
+                every.append(window.shared.of(of_rounds, partial(aggregate, one, *same), bundle_bytes))
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+
+    @cached_property
+    def _rows_name(self) -> bytes:
+        """What tells the rows of these groups, and those that are drawn, from others."""
+        return digest(self.everything.rows, self.everything.group, self._varying.rows, self.groups)
+
+    @cached_property
+    def _names(self) -> list[Hashable | None]:
+        """What each aggregate follows from, besides the rounds; None where it has no name."""
+        window = self.rows_of_window
+        where = [window.name(condition) for condition in conjuncts(self._body.where) if is_drawn(condition)]
+        found: list[Hashable | None] = []
+        for one in (*self._folds, ROWS):
+            parts = (window.name(one.argument), window.name(one.where), *where)
+            name = (one.function, one.stored, *parts, self._rows_name, window.existence_name())
+            found.append(None if None in parts else name)
+        return found
 
     def _folded(self, folded: Folded, part: RowsOfGroups, present: Bools | None, leaf: Leaves) -> tuple[Fold, Kind]:
         """What is known of an aggregate over some rows, and what its argument is."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,23 @@ from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Source, Stretches, existing, source, stretches
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
+from punctual.kinds.shared_worlds import SharedWorlds, digest
 from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
 from punctual.kinds.worlds.laws import drawn_column
 from punctual.kinds.worlds.texts import TextCodes
-from punctual.plan.world_expression import CertainColumn, Constant, DrawnAttribute, Leaf, WorldExpression
+from punctual.plan.world_expression import (
+    CertainColumn,
+    Constant,
+    DrawnAttribute,
+    Leaf,
+    Operation,
+    WorldExpression,
+    leaves,
+)
 from punctual.plan.worlds import Called, Existence, Worlds
 
+MOST_LEAVES = 50
+"""An expression that has more is not shared with other queries."""
 Leaves = Callable[[Leaf], Bundle]
 """What stands at the leaves of row expressions: the values of some rows in some rounds."""
 
@@ -66,9 +78,15 @@ class WorldRows:
         The instant in microseconds. Rows at or before ``at - range_us`` only help to find values.
     seed : int
         Of all draws.
+    shared : SharedWorlds, optional
+        What other queries of the pass have made.
     """
 
-    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, seed: int) -> None:
+    def __init__(
+        self, body: Worlds, columns: Sequence[pa.Array], at: int, seed: int, shared: SharedWorlds | None = None
+    ) -> None:
+        self.shared = SharedWorlds(0) if shared is None else shared
+        self._names: dict[Leaf | None, Hashable | None] = {}
         self.size = len(columns[0])
         self.given = columns
         self.codes = TextCodes(_texts(columns), expressions_of(body))
@@ -118,9 +136,52 @@ class WorldRows:
         mean, variance, third = self.attributes[attribute].moments()
         return mean[rows], variance[rows], third[rows]
 
-    def leaves(self, rows: I64, rounds: range) -> Leaves:
-        """The values of some rows, in ascending order, in each round; each is drawn once."""
+    def name(self, expression: WorldExpression | None) -> Hashable | None:
+        """What an expression follows from, wherever it stands.
+
+        None where strings are in it, whose codes are the query's own, and where it is long.
+        """
+        if isinstance(expression, Operation):
+            if len(list(islice(leaves(expression), MOST_LEAVES + 1))) > MOST_LEAVES:
+                return None
+            parts = [self.name(argument) for argument in expression.arguments]
+            return None if None in parts else (expression.name, *parts)
+        if expression not in self._names:
+            self._names[expression] = self._leaf_name(expression)
+        return self._names[expression]
+
+    def _leaf_name(self, leaf: Leaf | None) -> Hashable | None:
+        match leaf:
+            case None:
+                return "nothing"
+            case Constant():
+                return None if isinstance(leaf.value, str) else repr(leaf.value)
+            case CertainColumn():
+                column = self._column(leaf.number)
+                return None if column.kind == "text" else digest(column.values, column.known, column.kind)
+            case DrawnAttribute():
+                drawn = self.attributes[leaf.number]
+                return None if drawn.certain.kind == "text" else drawn.name()
+        return None
+
+    def existence_name(self) -> Hashable:
+        """What it follows from which rows exist."""
+        return tuple(
+            digest(int(one.drawn_from.key), one.stretches.drawn_by, one.stretches.low, one.stretches.high)
+            for one in self._exists
+        )
+
+    def leaves(self, rows: I64, rounds: range, named: Hashable | None = None) -> Leaves:
+        """The values of some rows, in ascending order, in each round; each is drawn once.
+
+        ``named`` is what tells the rows from others, where draws are shared with other queries.
+        """
         drawn: dict[int, Bundle] = {}
+
+        def made(one: DrawnAttribute) -> Bundle:
+            own = None if named is None else self.name(one)
+            name = None if own is None else ("drawn", own, named, rounds.start, rounds.stop)
+            return self.shared.of(name, lambda: self.attributes[one.number].bundle(rows, rounds), bundle_bytes)
 
         def leaf(one: Leaf) -> Bundle:
             match one:
@@ -130,7 +191,7 @@ class WorldRows:
                     return self._column(one.number).bundle(rows)
                 case DrawnAttribute():
                     if one.number not in drawn:
-                        drawn[one.number] = self.attributes[one.number].bundle(rows, rounds)
+                        drawn[one.number] = made(one)
                     return drawn[one.number]
             raise InternalError(f"{one} stands in an expression of rows")
 
@@ -140,6 +201,11 @@ class WorldRows:
         if number not in self._plain:
             self._plain[number] = plain_column(self.given[number], self.codes)
         return self._plain[number]
+
+
+def bundle_bytes(bundle: Bundle) -> int:
+    """How much it takes to keep it."""
+    return int(bundle.values.nbytes + (0 if bundle.known is None else bundle.known.nbytes))
 
 
 def expressions_of(body: Worlds) -> Iterator[WorldExpression]:

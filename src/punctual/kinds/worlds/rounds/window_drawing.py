@@ -40,7 +40,7 @@ class WindowDrawing:
 
     def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun, query: str = "") -> None:
         self._body = body
-        self._rows = WorldRows(body, columns, at, run.seed)
+        self._rows = WorldRows(body, columns, at, run.seed, run.shared)
         self._known = run.closed_forms and closed_forms(body) is not None
         self._groups = _groups(body, self._rows, Calling(run.functions, query), known=self._known)
         self._seldom = seldom(body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
