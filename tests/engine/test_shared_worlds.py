@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from punctual.engine import core
-from punctual.kinds.shared_worlds import SharedWorlds, digest
+from punctual.kernel.arrays.shared import SharedWorlds, digest
+from punctual.kinds import world_run
 from tests.engine.test_worlds import START, answers
 from tests.oracles.possible_worlds import Row
 
@@ -59,11 +59,11 @@ def written(folder: Path, queries: dict[str, str]) -> dict[str, str]:
 
 def test_a_query_says_the_same_beside_others_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[SharedWorlds] = []
-    monkeypatch.setattr(core, "SharedWorlds", lambda: made.append(SharedWorlds()) or made[-1])  # type: ignore[func-returns-value]
+    monkeypatch.setattr(world_run, "SharedWorlds", lambda: made.append(SharedWorlds()) or made[-1])  # type: ignore[func-returns-value]
     named = {f"q{number}": one for number, one in enumerate(QUERIES)}
     together = written(tmp_path / "together", named)
     assert sum(one.found for one in made) > 40
-    monkeypatch.setattr(core, "SharedWorlds", lambda: SharedWorlds(0))
+    monkeypatch.setattr(world_run, "SharedWorlds", lambda: SharedWorlds(0))
     assert written(tmp_path / "apart", named) == together
     for name, one in named.items():
         assert written(tmp_path / name, {name: one})[name] == together[name]

@@ -36,7 +36,6 @@ from punctual.engine.program.running_program import RunningProgram, query_key
 from punctual.engine.program.tables import Tables
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import BatchSpent
-from punctual.kinds.shared_worlds import SharedWorlds
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import CannotEncode
@@ -367,7 +366,7 @@ class Core:
     def answer(self, groups: Sequence[FiringGroup], *, hurries: bool) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held; where it ``hurries``, from what was drawn ahead as it is."""
         running, jobs = self.programs.running, self._jobs.of(groups)
-        options, run = self.programs.options, replace(self._world_run(), shared=SharedWorlds())
+        options, run = self.programs.options, self._world_run().sharing()
         bounds = RowBounds(options.max_answer_rows, options.max_join_rows, run, self.ahead, hurries)
 
         def answered() -> AnsweredPass:

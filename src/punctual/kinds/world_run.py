@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
 
+from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kinds.clause import Clause
-from punctual.kinds.shared_worlds import SharedWorlds
 from punctual.plan.worlds import Called
 
 
@@ -61,3 +61,7 @@ class WorldRun:
     functions: Functions | None = None
     shared: SharedWorlds | None = None
     """What the queries of a pass have in common; None: each draws for itself."""
+
+    def sharing(self) -> WorldRun:
+        """The same for a pass."""
+        return replace(self, shared=SharedWorlds())

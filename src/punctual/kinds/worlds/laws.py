@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from punctual.kernel.arrays.row_hashes import U64
+from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import (
     Choice,
@@ -35,7 +36,6 @@ from punctual.kernel.draw import (
 )
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
-from punctual.kinds.shared_worlds import digest
 from punctual.kinds.worlds.columns import Plain, plain_column
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.uncertain import FoundBy

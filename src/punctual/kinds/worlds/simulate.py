@@ -14,11 +14,11 @@ from functools import cache, cached_property, partial
 import numpy as np
 import pyarrow as pa
 
+from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.bundle_values import Bundle, Kind
 from punctual.kernel.panes.keys import encode, order
-from punctual.kinds.shared_worlds import digest
 from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.world_rows import Leaves, WorldRows, bundle_bytes, expressions_of
 from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves

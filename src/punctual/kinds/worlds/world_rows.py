@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.row_hashes import row_hashes
+from punctual.kernel.arrays.shared import SharedWorlds, digest
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Source, Stretches, existing, source, stretches
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
-from punctual.kinds.shared_worlds import SharedWorlds, digest
 from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
 from punctual.kinds.worlds.laws import drawn_column
 from punctual.kinds.worlds.texts import TextCodes
