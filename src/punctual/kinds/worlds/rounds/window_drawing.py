@@ -117,7 +117,7 @@ class WindowDrawing:
     def draw(self, rounds: int) -> int:
         """Draw so many more rounds; how many were drawn, fewer where there may be no more."""
         drawn = 0
-        while drawn < rounds and (some := self._taken(min(self._begun + rounds - drawn, self._most_ahead))):
+        while drawn < rounds and (some := self._taken(self._most_ahead, rounds - drawn)):
             self._put(some)
             drawn += len(some)
         return drawn
@@ -152,10 +152,10 @@ class WindowDrawing:
             forms, missed = ClosedForms(self._body, self._groups), None
         return Summaries(self._body, self._groups.keys, worlds, self._groups.codes, forms, missed)
 
-    def _taken(self, until: int) -> range:
-        """The next rounds that nobody has begun, as many as are drawn at once and none beyond ``until``."""
+    def _taken(self, until: int, count: int = MOST_ROUNDS) -> range:
+        """The next rounds that nobody has begun, so many at most, and as are drawn at once, none beyond ``until``."""
         with self._changed:
-            end = min(self._begun + self._groups.at_once, until, self.most) if self.varies else 0
+            end = min(self._begun + min(self._groups.at_once, count), until, self.most) if self.varies else 0
             some = range(self._begun, max(end, self._begun))
             self._begun = some.stop
             return some
