@@ -147,6 +147,8 @@ CASES: list[tuple[str, Any, Any, Any]] = [
      lambda row: 20 <= row["x"] <= 80, lambda row: row["k"], _middle),
     ("SELECT k, rows_seen(x) FILTER (WHERE x > 70) AS y FROM {} GROUP BY k", lambda row: True, lambda row: row["k"],
      _few),
+    ("SELECT k, rows_seen(x + n) AS y FROM {} GROUP BY k", lambda row: True, lambda row: row["k"],
+     lambda rows: sum(row["n"] is not None for row in rows) or None),
     ("SELECT floor(x / 40) AS k, spread(x - 1, 2) AS y FROM {} GROUP BY floor(x / 40)",
      lambda row: True, lambda row: math.floor(row["x"] / 40),
      lambda rows: 2 * (max(row["x"] for row in rows) - min(row["x"] for row in rows))),

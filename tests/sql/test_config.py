@@ -13,7 +13,7 @@ from punctual.errors import ConfigError, PlanError
 NAMED_BY_THE_LANGUAGE = {
     "tick", "max_files_per_tick", "idle", "max_ahead", "earliest", "cadence", "window_merge", "sharing", "qos",
     "anytime", "epoch", "lead", "rounds_kept", "seed", "placement", "advance", "risk", "after_read", "keep_answers",
-    "keep", "adapt", "max_answer_rows", "max_join_rows", "closed_forms",
+    "keep", "adapt", "max_answer_rows", "max_join_rows", "closed_forms", "max_function_time",
 }
 
 
