@@ -59,7 +59,7 @@ def row_query(text: str, name: str = "q", start: int = 0) -> Query:
     problems = Problems()
     place = Span(start, start + len(text))
     syntax = CreateQuerySyntax(Name(name, place), None, tokens, place)
-    bound = bind_row_query(syntax, program, CATALOG, frozenset(), RowQuery, problems)
+    bound = bind_row_query(syntax, program, CATALOG, frozenset(), (), RowQuery, problems)
     assert bound is not None, problems.errors
     return bound.query
 

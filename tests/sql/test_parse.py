@@ -127,7 +127,6 @@ def test_other_statements() -> None:
     "SELECT kmh AS v FROM speed MODEL kmh FIT WITHIN 0.5 DEGREE 2 GAP 60 SECONDS PERIOD 1 SECOND ERROR WITHIN 1% ON v",
     "SELECT kmh FROM speed MODEL kmh BY linear_ode(lane, kmh, 2) FOR 5 SECONDS SAMPLE EVERY 1 SECOND",
     "SELECT avg(kmh) FROM speed [RANGE 1 MINUTE SLIDE 1 SECOND] MODEL kmh FIT WITHIN 1%",
-    "SELECT expected(kmh), probability(kmh > 3), interval(kmh, 95%), histogram(kmh, 20) FROM speed [NOW] PERIOD 1 DAY",
     "SELECT count(*) FROM (SELECT lane FROM speed [RANGE 1 MINUTE] WHERE kmh > 3) [ROWS 5] AS x FREQUENCY 1 SECOND",
     "SELECT avg(kmh) FROM speed [RANGE 1 HOUR] EVERY 1 MINUTE BY 5 SECONDS ERROR WITHIN 1%",
     "SELECT count(*) FROM speed [NOW] a JOIN lanes ON lane = id UNION ALL rfid [NOW] PERIOD 1 SECOND",

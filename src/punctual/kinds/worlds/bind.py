@@ -78,13 +78,14 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
     if not bound.complete:
         return None
     own = Problems()
+    own.take(problems)
     found: BoundBody | None = None
     if _refuse_what_is_not_there(select, bound, own):
         check_names(select, bound.scope, own)
     else:
         found = _WorldBinder(select, bound, own).bind()
     spark = all(item.syntax.model is None for item in bound.streams)
-    for error in own.errors:
+    for error in own.errors[len(problems.errors) :]:
         problems.add(NeedsRowsError(error.fact, error.span, error) if spark and error.code in ONLY_SPARK else error)
     return found
 
