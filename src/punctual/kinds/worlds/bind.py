@@ -22,6 +22,7 @@ from punctual.plan.world_expression import (
     leaves,
 )
 from punctual.plan.worlds import Comparison, Effort, Existence, Worlds
+from punctual.runtime.function_code import is_sparks
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_nested import check_names
@@ -84,7 +85,8 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
         check_names(select, bound.scope, own)
     else:
         found = _WorldBinder(select, bound, own).bind()
-    spark = all(item.syntax.model is None for item in bound.streams)
+    names = {call.name for one in (*_expressions(select), *bound.conditions) for call in one.calls} - set(MONTE_CARLO)
+    spark = all(item.syntax.model is None for item in bound.streams) and all(map(is_sparks, names))
     for error in own.errors[len(problems.errors) :]:
         problems.add(NeedsRowsError(error.fact, error.span, error) if spark and error.code in ONLY_SPARK else error)
     return found

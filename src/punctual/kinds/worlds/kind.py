@@ -37,30 +37,10 @@ from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsC
 from punctual.sql.syntax.select import SelectSyntax
 
 
-class WorldsKind(Kind[Worlds]):
-    """Answered from retained rows, in many worlds."""
+class _DrawnInTime(Kind[Worlds]):
+    """What gives way, and what is drawn before an answer is due."""
 
     body = Worlds
-    clauses = frozenset((RoundsClause, ConfidenceClause, AnswersClause))
-    of_rows = "Worlds"
-
-    def joins_windows(self, *, sampled: bool) -> bool:
-        return True
-
-    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
-        return select.top is None and is_over_worlds(select, bound)
-
-    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
-        return bind_worlds(select, bound, problems)
-
-    def claims_rows(self, rows: RowsSyntax, streams: Sequence[Stream]) -> bool:
-        return is_in_worlds(rows, streams)
-
-    def bind_rows(self, written: WrittenRows, problems: Problems) -> BoundBody | None:
-        return bind_worlds_by_rows(written, problems)
-
-    def needs(self, query: Query) -> RowNeeds:
-        return RowNeeds(self.body_of(query).statement)
 
     def knob(self, query: Query) -> Knob | None:
         return None if self.body_of(query).by_rows else FewerRounds()
@@ -82,6 +62,31 @@ class WorldsKind(Kind[Worlds]):
 
     def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> WindowDrawing:
         return WindowDrawing(self.body_of(query), rows.values, at, run, query.name)
+
+
+class WorldsKind(_DrawnInTime):
+    """Answered from retained rows, in many worlds."""
+
+    clauses = frozenset((RoundsClause, ConfidenceClause, AnswersClause))
+    of_rows = "Worlds"
+
+    def joins_windows(self, *, sampled: bool) -> bool:
+        return True
+
+    def claims(self, select: SelectSyntax, bound: BoundFrom) -> bool:
+        return select.top is None and is_over_worlds(select, bound)
+
+    def bind(self, select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+        return bind_worlds(select, bound, problems)
+
+    def claims_rows(self, rows: RowsSyntax, streams: Sequence[Stream]) -> bool:
+        return is_in_worlds(rows, streams)
+
+    def bind_rows(self, written: WrittenRows, problems: Problems) -> BoundBody | None:
+        return bind_worlds_by_rows(written, problems)
+
+    def needs(self, query: Query) -> RowNeeds:
+        return RowNeeds(self.body_of(query).statement)
 
     def type_request(self, query: Query) -> RowTypeRequest:
         return RowTypeRequest(replace(query, quality=None), self.body_of(query).statement)
