@@ -17,9 +17,10 @@ PRESENT = "present"
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 ALSO_SPARKS = frozenset((
     "approx_top_k_estimate", "bigint", "binary", "boolean", "cardinality", "cast", "char", "char_length",
-    "character_length", "chr", "collations", "date", "decimal", "double", "exists", "extract", "filter", "float", "from_avro",
-    "from_protobuf", "if", "in", "int", "len", "localtime", "luhn_check", "map", "mod", "named_struct", "now", "nvl",
-    "position", "python_worker_logs", "random", "range", "schema_of_avro", "smallint", "space", "sql_keywords", "std",
+    "character_length", "chr", "collations", "date", "decimal", "double", "exists", "extract", "filter", "float",
+    "from_avro", "from_protobuf", "if", "in", "int", "len", "localtime", "luhn_check", "map", "mod", "named_struct",
+    "now", "nvl", "position", "python_worker_logs", "random", "range", "schema_of_avro", "smallint", "space",
+    "sql_keywords", "std",
     "string", "substr", "time", "timestamp", "tinyint", "to_avro", "to_protobuf", "try_cast", "typeof", "uuid",
     "variant_explode", "variant_explode_outer", "when",
 ))
