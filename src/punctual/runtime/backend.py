@@ -27,6 +27,7 @@ from punctual.plan.rows import GroupedRows
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.slices import Slice
 from punctual.runtime.core_time import CoreTime
+from punctual.runtime.function_code import is_sparks
 from punctual.runtime.lower import Branch
 from punctual.runtime.operators.functions.call_functions import CallFunctions
 from punctual.runtime.operators.merge_rows import MergeRows
@@ -275,3 +276,8 @@ class Backend(Protocol):
     def close(self) -> None:
         """End it."""
         ...
+
+
+def is_function_of_spark(name: str) -> bool:
+    """Whether a name is that of a function of Spark SQL."""
+    return is_sparks(name)

@@ -22,7 +22,7 @@ from punctual.plan.world_expression import (
     leaves,
 )
 from punctual.plan.worlds import Comparison, Effort, Existence, Worlds
-from punctual.runtime.function_code import is_sparks
+from punctual.runtime.backend import is_function_of_spark
 from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_nested import check_names
@@ -86,7 +86,7 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
     else:
         found = _WorldBinder(select, bound, own).bind()
     names = {call.name for one in (*_expressions(select), *bound.conditions) for call in one.calls} - set(MONTE_CARLO)
-    spark = all(item.syntax.model is None for item in bound.streams) and all(map(is_sparks, names))
+    spark = all(item.syntax.model is None for item in bound.streams) and all(map(is_function_of_spark, names))
     for error in own.errors[len(problems.errors) :]:
         problems.add(NeedsRowsError(error.fact, error.span, error) if spark and error.code in ONLY_SPARK else error)
     return found
