@@ -47,6 +47,8 @@ NAMES = (
     "quality_bias",
     "sample_coverage",
     "anytime_allocation",
+    "anytime_planning",
+    "anytime_online",
 )
 
 

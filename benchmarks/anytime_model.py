@@ -45,18 +45,21 @@ def simulate(
     rules: Rules,
     one_round: float,
     *,
+    granted: Sequence[float] | None = None,
     also: Sequence[Event] = (),
     takes: Callable[[Joblet], float] = lambda joblet: joblet.budget,
     watch: Callable[[State], None] = lambda state: None,
 ) -> Outcome:
     """Let the queries arrive at their starts; a query's name is its place.
 
-    ``also`` are other events, ``takes`` says how long a joblet really runs, ``watch`` sees the state after each event.
+    ``granted`` is what a plan gives them, ``also`` are other events, ``takes`` says how long a joblet really runs,
+    ``watch`` sees the state after each event.
     """
     outcome = Outcome([0.0] * len(queries), [0.0] * len(queries))
     pending: list[tuple[float, int, int, Event]] = []
     for place, query in enumerate(queries):
-        heapq.heappush(pending, (query.start, 1, place, Arrived(query.start, str(place), query, one_round)))
+        plan = None if granted is None else granted[place]
+        heapq.heappush(pending, (query.start, 1, place, Arrived(query.start, str(place), query, one_round, plan)))
     for place, event in enumerate(also):
         heapq.heappush(pending, (event.at, 2, place, event))
     state, count, woken = State(rules), 0, None

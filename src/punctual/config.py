@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from punctual.clock import SECOND, UNITS_US, Micros, instant_us
+from punctual.clock import SECOND, UNITS_US, Micros, instant_us, span_text
 from punctual.errors import ConfigError, PlanError
 
 CadenceMethod = Literal["auto", "none", "conservative", "aggressive", "hybrid", "intra", "combined", "exact", "greedy"]
@@ -28,6 +28,7 @@ WindowMerge = Literal["auto", "scan", "rows"]
 Qos = Literal["dynamic-sampling", "fixed-sampling", "feedback", "best-effort"]
 Placement = Literal["auto", "driver", "cluster"]
 AfterRead = Literal["keep", "archive", "delete"]
+Anytime = Literal["online", "epoch"]
 
 LONGEST_US: Micros = 2**62
 ABBREVIATIONS = {
@@ -197,6 +198,24 @@ class Options:
             "the most rows that a join of a row query may make, or pairs that it may compare, for one answer",
         ),
     )  # fmt: skip
+    anytime: Anytime = field(
+        default="online",
+        metadata=_choice(
+            "anytime",
+            Anytime,
+            "how queries with ANSWERS share the cores: as they come, or by plans that are made for epochs",
+        ),
+    )
+    epoch_us: Micros = field(
+        default=300 * SECOND,
+        metadata=_duration("epoch", "how long an epoch is, which is planned as a whole (anytime = epoch)"),
+    )
+    lead_us: Micros | None = field(
+        default=None,
+        metadata=_duration(
+            "lead", "how long before its epoch a plan is made, less than an epoch; unless it is said, a tenth of it"
+        ),
+    )
     seed: int = field(
         default=0,
         metadata=_option("seed", _integer(0), WHOLE.format(0), "the key of all draws: another one, other worlds"),
@@ -216,11 +235,17 @@ class Options:
         metadata=_duration("keep_answers", "how long the log keeps answers, and the ledger what they used"),
     )
 
+    @property
+    def plan_ahead_us(self) -> Micros:
+        """How long before its epoch a plan is made.
+
+        >>> Options().plan_ahead_us == 30 * SECOND, Options(lead_us=5).plan_ahead_us
+        (True, 5)
+        """
+        return self.epoch_us // 10 if self.lead_us is None else self.lead_us
+
 
 NOT_YET: Mapping[str, str] = {
-    "anytime": "how anytime queries share the time",
-    "epoch": "the length of a planning epoch of anytime queries",
-    "lead": "how long before its epoch a plan is made",
     "rounds_kept": "Monte Carlo rounds that a pane keeps for later answers",
     "advance": "how early idle time starts due work",
     "risk": "aversion to risk, from 0 (cost alone) to 1 (risk alone)",
@@ -266,4 +291,13 @@ def parse_options(values: Mapping[str, str]) -> Options:
                 detail=option.metadata["meaning"],
                 hint=f"it accepts {option.metadata['accepts']}",
             ) from None
-    return Options(**read)
+    options = Options(**read)
+    if options.plan_ahead_us >= options.epoch_us:
+        raise ConfigError(
+            "config.bad-value",
+            f'option "lead" cannot be {span_text(options.plan_ahead_us)} where an epoch is '
+            f"{span_text(options.epoch_us)}",
+            detail="a plan is made after the epoch before it has begun",
+            hint="give a lead that is shorter than the epoch, or make the epoch longer first",
+        )
+    return options

@@ -23,7 +23,8 @@ from punctual.schedule.events import (
     StopAsked,
     TimerFired,
 )
-from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn, Stage
+from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn
+from punctual.schedule.stages.stage import Stage
 from punctual.schedule.state import Rules
 from tests.schedule.script import Script
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -154,3 +155,20 @@ def test_java_knows_the_options_that_it_gets() -> None:
     given = [line.split() for line in flags if "Tier4" in line and "{command line}" in line]
     assert {f"-XX:{name}={value}" for _type, name, _is, value, *_rest in given} == set(session.LATE_C2.split())
     assert session.LATE_C2 in session.jvm_options(java)
+
+
+def test_generated_classes_are_kept_by_the_options_of_the_session(spark: SparkSession) -> None:
+    """Spark makes that cache once, by the options of the thread that comes first, which may have none."""
+    jvm = spark._jvm
+    code = jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$")
+    outer = _field(code, "cache").get(code.getField("MODULE$").get(None))
+    guava = _field(jvm.java.lang.Class.forName("org.apache.spark.util.NonFateSharingCache"), "cache").get(outer)
+    local = _field(guava.getClass().getSuperclass(), "localCache").get(guava)
+    wanted = int(session.CONTEXT_OPTIONS["spark.sql.codegen.cache.maxEntries"])
+    assert _field(local.getClass(), "maxWeight").get(local) == wanted > 100
+
+
+def _field(of: Any, name: str) -> Any:
+    found = of.getDeclaredField(name)
+    found.setAccessible(True)
+    return found

@@ -78,7 +78,7 @@ def test_instants(text: str, at: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     *((name, value) for name in (
-        "anytime", "epoch", "lead", "rounds_kept", "advance", "risk", "adapt",
+        "rounds_kept", "advance", "risk", "adapt",
     ) for value in ("auto", "5")),
 ])
 def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
@@ -93,3 +93,14 @@ def test_an_option_that_is_not_there_yet_is_suggested() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_options({"round_kept": "3"})
     assert caught.value.hint == "did you mean rounds_kept?"
+
+
+def test_a_plan_is_made_before_its_epoch_and_after_the_one_before_has_begun() -> None:
+    assert (parse_options({}).anytime, parse_options({}).plan_ahead_us) == ("online", 30 * SECOND)
+    assert parse_options({"epoch": "10 s"}).plan_ahead_us == SECOND, "a tenth, unless it is said"
+    assert parse_options({"anytime": "epoch", "epoch": "10 s", "lead": "9 s"}).plan_ahead_us == 9 * SECOND
+    with pytest.raises(ConfigError) as caught:
+        parse_options({"epoch": "10 s", "lead": "10 s"})
+    assert (caught.value.code, caught.value.fact) == (
+        "config.bad-value", 'option "lead" cannot be 10s where an epoch is 10s',
+    )  # fmt: skip

@@ -232,8 +232,10 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("config.unknown-option", "SET tikc = 3", "tikc"),
     ("config.bad-value", "SET tick = soon", "soon"),
     ("config.bad-value", "SET qos = best-of-all", "best-of-all"),
-    ("plan.not-yet", "SET anytime = epoch", "anytime"),
-    ("plan.not-yet", "SET Epoch = 7", "Epoch"),
+    ("plan.not-yet", "SET Rounds_kept = 7", "Rounds_kept"),
+    ("config.bad-value", "SET anytime = sometimes", "sometimes"),
+    ("config.bad-value", "SET epoch = 0", "0"),
+    ("config.bad-value", "SET lead = 300", "300"),
     ("config.bad-value", "SET keep = 0%", "0%"),
 ]
 

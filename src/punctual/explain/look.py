@@ -11,6 +11,7 @@ from punctual.config import Options, parse_options
 from punctual.errors import PlanError, ProgramErrors
 from punctual.estimate.known_costs import KnownCosts
 from punctual.explain.answered_from import answered_from
+from punctual.explain.epochs import epochs_text
 from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.kinds.program import compile_program, share, typecheck
@@ -40,6 +41,8 @@ class Look:
     """Which aggregates are answered from rows."""
     stands: Mapping[str, bool] = field(default_factory=dict)
     """By row query whether its plan is made once and run again, where Spark was asked."""
+    epochs: str = ""
+    """How queries with ANSWERS are planned, where epochs are."""
 
     def answered_from(self) -> dict[str, str]:
         """What each query is answered from, in a few words."""
@@ -52,7 +55,7 @@ class Look:
 
     def schedule(self) -> str:
         """EXPLAIN SCHEDULE."""
-        return self.timing.text()
+        return "\n\n".join(text for text in (self.timing.text(), self.epochs) if text)
 
     def to_json(self) -> dict[str, Any]:
         return explain_json(self.plan, self.catalog, self.timing, self._rides())
@@ -129,4 +132,4 @@ def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = 
     from_rows = FromRows.asked(settings)
     chosen = from_rows.of(bare, streams_that_spark_reads(catalog.streams))
     plan = share(queries, sharing=settings.sharing, steps=steps, rows_of=catalog.streams, chosen=chosen)
-    return Look(catalog, plan, timing, asked, from_rows=from_rows)
+    return Look(catalog, plan, timing, asked, from_rows=from_rows, epochs=epochs_text(settings, queries))

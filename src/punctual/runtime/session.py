@@ -301,6 +301,7 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
             # It would print a traceback when the JVM dies; whoever calls the JVM next learns of it anyway.
             spark.sparkContext._accumulatorServer.handle_error = lambda *_: None
+            _make_code_cache(spark)
     except Exception as problem:
         # The folder stays: its log is what the message points at.
         if SparkContext._gateway is not None:
@@ -315,6 +316,15 @@ def _start_jvm(master: str, app: str, options: Mapping[str, str]) -> SparkSessio
     _own = _Own(spark, gateway, folder, log)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return spark
+
+
+def _make_code_cache(spark: SparkSession) -> None:
+    """Have Spark make its cache of generated classes now, by the options of this session.
+
+    It is made with the first class, by the options of whatever thread comes first. On a thread without a session these
+    are the defaults, and then every run of two dozen joins generated, compiled and warmed up all of its code again.
+    """
+    spark._jvm.org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator.compileTime()
 
 
 def _share(context: SparkContext, master: str | None, options: Mapping[str, str]) -> SparkSession:

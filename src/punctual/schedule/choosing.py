@@ -121,12 +121,25 @@ def warnings(state: State) -> dict[str, str]:
 
     Sentences by what they are about, which is the same as long as the query is.
     """
-    prices = prices_of(state)
+    prices, waited = prices_of(state), _waited(state)
     known = [(one, state.executions[name]) for name, one in state.contracts.items() if name in state.executions]
     if not state.rules.timed or not known:
-        return {}
+        return waited
     latency_us = prices.latency_us(rows=True)
     each = ((one, hopeless(one, cost, prices.cores, latency_us)) for one, cost in known)
-    found = {f"{one.query} {one.meaning}": why.sentence for one, why in each if why is not None}
+    found = waited | {f"{one.query} {one.meaning}": why.sentence for one, why in each if why is not None}
     together = overcommitted(known, prices, state.reading.cores)
     return found if together is None else {**found, "": together}
+
+
+def _waited(state: State) -> dict[str, str]:
+    """Queries with a stage that came too late for the plan of the epoch that runs."""
+    plans = state.sharing.plans
+    if plans is None:
+        return {}
+    return {
+        f"{query} {contract.meaning} epoch": f'query "{query}" came too late for the plan of this epoch: it has only '
+        f"the time that others leave, and waits for the next epoch"
+        for query, contract in state.contracts.items()
+        if query in plans.waited
+    }

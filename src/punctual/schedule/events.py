@@ -20,7 +20,8 @@ from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
 from punctual.schedule.qos.notices import Notice
 from punctual.schedule.stages.endings import Ending
-from punctual.schedule.stages.sharing import Draw, Drawn, Stage
+from punctual.schedule.stages.sharing import Draw, Drawn
+from punctual.schedule.stages.stage import Stage
 
 
 class Moment(NamedTuple):

@@ -177,7 +177,8 @@ def _look(state: State, at: Moment) -> tuple[State, list[Command]]:
 
 def timer(state: State, at: Moment) -> list[Command]:
     """When to look again, if nothing happens before."""
-    times = [time for time in (_next_look(state, at), _next_stage(state, at)) if time is not None]
+    every = (_next_look(state, at), _next_stage(state, at), _next_epoch(state, at))
+    times = [time for time in every if time is not None]
     return [WakeAt(min(times))] if times else []
 
 
@@ -199,6 +200,12 @@ def _next_stage(state: State, at: Moment) -> Micros | None:
         return None
     begin = next_begin(state.firings.groups, at.wall, state.draws)
     return None if begin is None else at.steady + begin - at.wall
+
+
+def _next_epoch(state: State, at: Moment) -> Micros | None:
+    """When the next epoch begins, or its plan is due."""
+    plans = state.sharing.plans
+    return None if plans is None or state.stopping else plans.wake_at(at.steady)
 
 
 def is_exhausted(state: State) -> bool:

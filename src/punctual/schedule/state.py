@@ -16,6 +16,7 @@ from punctual.estimate.rows_took import RowsTook
 from punctual.estimate.window_work import Rates
 from punctual.schedule.cohorts import Contracts
 from punctual.schedule.contract import Reach
+from punctual.schedule.epoch import Epochs
 from punctual.schedule.events import Moment, Pace
 from punctual.schedule.firings import Firings, Release
 from punctual.schedule.jumps import Jump
@@ -42,6 +43,7 @@ class Rules:
     speed : replay at so many times life
     qos : what gives way under overload, where deadlines count
     keep : the share that queries with a curve use without any load; None: everything
+    epochs : in which anytime queries are planned; None: they share the cores as they come
     cores : how many there are
     late_pending : whether late executions share a pass; off for comparison only
     replans : whether cadence plans follow measured costs
@@ -53,6 +55,7 @@ class Rules:
     speed: float | None = None
     qos: Qos = "best-effort"
     keep: float | None = None
+    epochs: Epochs | None = None
     cores: float = 1.0
     late_pending: bool = True
     replans: bool = False
@@ -66,6 +69,7 @@ class Rules:
             self,
             qos=options.qos,
             keep=options.keep,
+            epochs=Epochs(options.epoch_us, options.plan_ahead_us) if options.anytime == "epoch" else None,
             replans=self.timed and options.window_merge == "scan",
             tick_us=options.tick_us,
             idle_us=options.idle_us,

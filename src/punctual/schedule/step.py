@@ -55,7 +55,9 @@ from punctual.schedule.qos.foreseen import delays
 from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
 from punctual.schedule.stages.endings import cancelled, ended, last_chances, still_needed
-from punctual.schedule.stages.sharing import Cores, Stage, joblet_ended, running_stages, shared, stages_of
+from punctual.schedule.stages.planning import with_plans
+from punctual.schedule.stages.sharing import Cores, joblet_ended, running_stages, shared, stages_of
+from punctual.schedule.stages.stage import Stage
 from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import State
 
@@ -124,9 +126,9 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
         case CancelAsked():
             return _cancelled(state, event)
         case Prepared():
-            sharing = state.sharing
-            found = replace(sharing, drawn={**sharing.drawn, **event.found}, unable=sharing.unable | event.unable)
-            return replace(state, holder=None, sharing=found), []
+            sharing = state.sharing.with_drawn(event.found)
+            sharing = replace(sharing, unable=sharing.unable | event.unable)
+            return replace(state, holder=None, sharing=sharing), []
         case JobletEnded():
             sharing, draws = joblet_ended(
                 state.sharing, event.at.steady, event.joblet, event.used_us, event.stage, event.found
@@ -145,9 +147,10 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
     gone = {query for query, contract in state.contracts.items() if kept.get(query) != contract.meaning}
     unapplied = tuple(release.without(frozenset(gone)) for release in state.unapplied)
     drawn = {which: one for which, one in state.sharing.drawn.items() if which[0] not in gone}
+    seen = {query: one for query, one in state.sharing.seen.items() if query not in gone}
     return replace(
         state,
-        sharing=replace(state.sharing, drawn=drawn, unable=state.sharing.unable - gone),
+        sharing=replace(state.sharing, drawn=drawn, seen=seen, unable=state.sharing.unable - gone),
         rules=state.rules if event.options is None else state.rules.with_options(event.options),
         contracts=event.contracts,
         watermarks=event.watermarks,
@@ -293,7 +296,7 @@ def _shared(state: State, at: Moment) -> tuple[State, list[Command]]:
     running = running_stages(state.sharing, state.firings.groups, at.wall, _being_answered(state))
     level = 1.0 if state.level is None else state.level
     cores = Cores(int(state.rules.cores), at.wall, at.steady, idle=not busy, level=level)
-    sharing, draws = shared(state.sharing, running if state.draws is not None else (), cores)
+    sharing, draws = shared(with_plans(state, at), running if state.draws is not None else (), cores)
     return replace(state, sharing=sharing), [*draws]
 
 

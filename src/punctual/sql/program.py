@@ -195,7 +195,7 @@ class _Binder:
     def _set(self, syntax: SetSyntax) -> SetOption:
         name, value = syntax.name.text.lower(), syntax.value.text
         try:
-            parse_options({name: value})
+            parse_options({**self.catalog.options, name: value})
         except PunctualError as error:
             wrong_name = error.code == "config.unknown-option" or name in NOT_YET
             span = syntax.name.span if wrong_name else syntax.value.span

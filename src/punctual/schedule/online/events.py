@@ -18,6 +18,7 @@ from punctual.schedule.epoch import AnytimeQuery
 class Arrived:
     """A query, or the next stage of one, is to start (E1). ``one_round`` is the core time of one round of it.
 
+    ``granted`` is the core time that a plan gives it; None: there is no plan, and what is essential is queued.
     Names tell stages apart: those of one query overlap for the moment in which one ends and the next one begins.
     """
 
@@ -25,6 +26,7 @@ class Arrived:
     name: str
     query: AnytimeQuery
     one_round: float
+    granted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,10 @@ Event: TypeAlias = Arrived | Ended | Reestimated | Withdrawn | Foreseen | TimePa
 
 @dataclass(frozen=True, slots=True)
 class Joblet:
-    """So much core time for a query, beginning now or when a core is free, and never running beyond ``until``."""
+    """So much core time for a query, beginning now or when a core is free, and never running beyond ``until``.
+
+    ``bonus`` is beyond what is essential, ``granted`` what of that a plan gave.
+    """
 
     number: int
     name: str
@@ -85,6 +90,7 @@ class Joblet:
     budget: float
     until: float
     bonus: bool
+    granted: bool = False
 
     @property
     def ends(self) -> float:

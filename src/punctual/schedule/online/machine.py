@@ -3,7 +3,8 @@
 Two events matter. When a query arrives (E1), its essential work is queued in the order of deadlines; where a deadline
 can no longer be met, joblets are dropped (``shedding.py``). When a core is free, it gets the first joblet of the queue,
 and where the queue is empty (E2) a bonus joblet (``bonus.py``). A joblet that a core has is never taken back, so what
-arrives waits for a joblet at most; bonus joblets also end before the next release that is known.
+arrives waits for a joblet at most; bonus joblets also end before the next release that is known. Queries may also come
+with core time that a plan gave them; it has its place in the queue (``turns.py``).
 
 Pure: time comes with the events, draws follow from the seed and their number. Cost: in proportion to the number of
 queries alive.
@@ -20,7 +21,6 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from punctual.errors import InternalError
-from punctual.schedule.online.bonus import drawn_for_bonus
 from punctual.schedule.online.events import (
     Arrived,
     Command,
@@ -36,6 +36,7 @@ from punctual.schedule.online.events import (
 )
 from punctual.schedule.online.shedding import shed
 from punctual.schedule.online.state import Alive, State
+from punctual.schedule.online.turns import next_turn
 
 
 def step(state: State, event: Event) -> tuple[State, list[Command]]:
@@ -47,11 +48,11 @@ def step(state: State, event: Event) -> tuple[State, list[Command]]:
     >>> from punctual.schedule.online import Rules
     >>> state, commands = step(State(Rules(cores=1, joblet=2)), Arrived(0, "a", AnytimeQuery(0, 10, 3), one_round=1))
     >>> commands
-    [Start(joblet=Joblet(number=0, name='a', begins=0, budget=2, until=10, bonus=False))]
+    [Start(joblet=Joblet(number=0, name='a', begins=0, budget=2, until=10, bonus=False, granted=False))]
     >>> state, commands = step(state, Ended(2, 0, used=2))
     >>> state, commands = step(state, Ended(3, 1, used=1))
     >>> commands
-    [Start(joblet=Joblet(number=2, name='a', begins=3, budget=2, until=10, bonus=True))]
+    [Start(joblet=Joblet(number=2, name='a', begins=3, budget=2, until=10, bonus=True, granted=False))]
     """
     if event.at < state.now:
         raise InternalError(f"time went back from {state.now} to {event.at}")
@@ -105,7 +106,9 @@ def _with_query(state: State, event: Arrived) -> State:
     if _alive(state, event.name) is not None:
         raise InternalError(f'query "{event.name}" arrived twice')
     place = bisect_right(state.alive, query.deadline, key=lambda one: one.deadline)
-    one = Alive(event.name, query, event.one_round, query.essential, state.rules.weight(query))
+    granted = query.essential if event.granted is None else event.granted
+    queued = min(granted, query.essential)
+    one = Alive(event.name, query, event.one_round, queued, state.rules.weight(query), beyond=granted - queued)
     return replace(state, alive=(*state.alive[:place], one, *state.alive[place:]))
 
 
@@ -121,10 +124,11 @@ def _with_end(state: State, number: int, used: float) -> tuple[State, bool]:
     state = replace(state, given=tuple(given))
     one = _alive(state, joblet.name)
     if one is not None:
-        rest = 0.0 if joblet.bonus else joblet.budget - used
+        rest = joblet.budget - used
         again = rest if rest < 0 or (used > 0 and rest >= one.one_round) else 0.0
-        begun = one.begun + used - joblet.budget
-        state = _with(state, replace(one, queued=max(one.queued + again, 0.0), begun=begun))
+        queued = one.queued if joblet.bonus else max(one.queued + again, 0.0)
+        beyond = max(one.beyond + again, 0.0) if joblet.granted else one.beyond
+        state = _with(state, replace(one, queued=queued, beyond=beyond, begun=one.begun - rest))
     return state, state.now > joblet.ends
 
 
@@ -132,27 +136,23 @@ def _filled(state: State) -> tuple[State, list[Command]]:
     """The state with a joblet for every core that is free, as long as there are any."""
     commands: list[Command] = []
     while len(state.given) < state.rules.cores + state.rules.ahead:
-        begins = state.core_free_at
-        one = next((one for one in state.alive if one.queued), None)
-        if one is None:
-            one = drawn_for_bonus(state) if state.bonus else None
-            if one is None:
-                break
-            until = min(one.deadline, state.next_release)
-            budget, bonus = min(max(state.rules.joblet, one.one_round), until - begins), True
-            state = replace(state, draws=state.draws + 1)
-        else:
-            until = one.deadline
-            budget, bonus = min(max(state.rules.joblet, one.one_round), one.queued, until - begins), False
-            if budget < min(one.one_round, one.queued):
-                commands.append(Drop(one.name, one.queued))
-                state = _with(state, replace(one, queued=0.0))
-                continue
-        joblet = Joblet(state.joblets, one.name, begins, budget, until, bonus)
-        queued = one.queued if bonus else one.queued - budget
+        turn = next_turn(state)
+        if turn is None:
+            break
+        one, begins = turn.one, state.core_free_at
+        until = min(one.deadline, state.next_release) if turn.bonus else one.deadline
+        budget = min(max(state.rules.joblet, one.one_round), turn.most, until - begins)
+        if not turn.bonus and budget < min(one.one_round, one.queued):
+            commands.append(Drop(one.name, one.queued))
+            state = _with(state, replace(one, queued=0.0))
+            continue
+        joblet = Joblet(state.joblets, one.name, begins, budget, until, turn.bonus, turn.granted)
+        queued = one.queued if turn.bonus else one.queued - budget
         queued = queued if queued > state.rules.negligible else 0.0
-        state = _with(state, replace(one, queued=queued, begun=one.begun + budget))
-        state = replace(state, given=(*state.given, joblet), joblets=state.joblets + 1)
+        beyond = one.beyond - budget if turn.granted else one.beyond
+        state = _with(state, replace(one, queued=queued, beyond=beyond, begun=one.begun + budget))
+        drawn = turn.bonus and not turn.granted
+        state = replace(state, given=(*state.given, joblet), joblets=state.joblets + 1, draws=state.draws + drawn)
         commands.append(Start(joblet))
     return state, commands
 

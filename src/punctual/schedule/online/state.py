@@ -66,6 +66,8 @@ class Alive:
     """How likely it is to get the next bonus joblet, against the weights of the others."""
     begun: float = 0.0
     """Core time of the joblets that ended, and the budget of those that run."""
+    beyond: float = 0.0
+    """What a plan gives it beyond what is essential, and no joblet has begun."""
 
     @property
     def deadline(self) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from punctual.schedule.quality import Firing
 from punctual.schedule.stages.waiting import deadlines_to_come
 
 I64 = NDArray[np.int64]
+Released: TypeAlias = tuple[Cohort, I64, I64]
+"""Queries, instants, and when each of these is released."""
 MAX_INSTANTS = 200
 """So many instants of a cohort are looked ahead, at most."""
 
@@ -58,11 +61,13 @@ class Outlook:
     unapplied: tuple[Release, ...] = ()
     pace: Pace | None = None
     opened: tuple[FiringGroup, ...] = ()
+    most: int = MAX_INSTANTS
+    """So many instants of a cohort are looked ahead."""
 
     def firings(self, prices: Prices, keep: float | None) -> list[Firing]:
         """What will be due until then."""
         found = []
-        released = [*self._committed(), *self._to_come()]
+        released = [(cohort, times) for cohort, _instants, times in self._until_due()]
         for cohort, deadlines in (*self._deadlines(released), *deadlines_to_come(self.opened, self.now)):
             contract = cohort.one
             cost = prices.of(cohort)
@@ -79,26 +84,37 @@ class Outlook:
             for number in range(cohort.one.answers):
                 yield cohort, np.maximum(released, self.now) + cohort.one.allowed(number)
 
-    def _committed(self) -> Iterator[tuple[Cohort, I64]]:
+    def released(self) -> Iterator[Released]:
+        """What will be released until then."""
+        yield from self._committed()
+        for cohort in self.contracts.cohorts:
+            yield from self._to_come(cohort, self.horizon)
+
+    def _until_due(self) -> Iterator[Released]:
+        """What will be released and due until then."""
+        yield from self._committed()
+        for cohort in self.contracts.cohorts:
+            yield from self._to_come(cohort, self.horizon - cohort.one.allowed_us)
+
+    def _committed(self) -> Iterator[Released]:
         """Instants of batches that wait to be applied, and when they were released."""
         for release in self.unapplied:
             if release.arrivals is not None:
                 for cohort, due in release.dues:
-                    instants = _first(due)
-                    yield cohort, release_times(instants, [release.arrivals[name] for name in cohort.one.streams])
+                    instants, arrivals = _first(due, self.most), release.arrivals
+                    yield cohort, instants, release_times(instants, [arrivals[name] for name in cohort.one.streams])
 
-    def _to_come(self) -> Iterator[tuple[Cohort, I64]]:
-        """Instants of timetables, and when they will be released."""
-        for cohort in self.contracts.cohorts:
-            contract = cohort.one
-            reach = joint_reach(self.reaches, contract.streams)
-            delay = self._delay(contract.streams)
-            if delay is None or reach.least is None:
-                continue
-            until = self._event_time(self.horizon - contract.allowed_us, delay)
-            due = contract.table.due(reach.least, max(contract.after, reach.through), until)
-            if due.most:
-                yield cohort, self._released(_first(due), delay)
+    def _to_come(self, cohort: Cohort, until: Micros) -> Iterator[Released]:
+        """Instants of a timetable, and when they will be released."""
+        contract = cohort.one
+        reach = joint_reach(self.reaches, contract.streams)
+        delay = self._delay(contract.streams)
+        if delay is None or reach.least is None:
+            return
+        due = contract.table.due(reach.least, max(contract.after, reach.through), self._event_time(until, delay))
+        if due.most:
+            instants = _first(due, self.most)
+            yield cohort, instants, self._released(instants, delay)
 
     def _delay(self, streams: tuple[str, ...]) -> Micros | None:
         """How long after its event time an instant of these streams is released; None where nobody knows."""
@@ -120,9 +136,9 @@ class Outlook:
         return self.pace.least + int((wall - self.pace.began) * self.pace.speed) - delay
 
 
-def _first(due: Due) -> I64:
+def _first(due: Due, most: int) -> I64:
     """The first of its instants."""
     if not due.most:
         return np.zeros(0, np.int64)
-    start, stop = next(parts([due], MAX_INSTANTS))
+    start, stop = next(parts([due], most))
     return due.part(start, stop).instants()

@@ -6,16 +6,17 @@ Some queries have better answers the more is drawn for them. A stage of such a f
 what is essential is drawn, then whatever the cores have time for, and shortly before the deadline it is answered from
 what there is. Who gets the cores is decided by :mod:`punctual.schedule.online`; here firings become its queries, and
 its joblets become commands. A firing is known once the holder has made it ready (``Ready``), which takes a moment.
+Stages come as they come, each with what it needs; or there are plans, which say how much core time each has in the
+epoch that runs (:mod:`punctual.schedule.stages.epoch_plans`). All else is the same.
 
 What is drawn is in nobody's journal: an answer says itself how many rounds it rests on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,12 @@ from punctual.estimate.quality_curve import CONVEX
 from punctual.schedule.contract import Contract
 from punctual.schedule.epoch import AnytimeQuery
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimated, Rules, Start, Withdrawn
+from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimated, Rules, Start
 from punctual.schedule.online import State as Online
 from punctual.schedule.online import step as online_step
 from punctual.schedule.quality import Firing
+from punctual.schedule.stages.epoch_plans import EpochPlans
+from punctual.schedule.stages.stage import Stage
 
 JOBLET_US = 50_000.0
 """Core time of a joblet: so long whatever arrives waits for a core."""
@@ -45,14 +48,6 @@ MOST_DRAWN = 256
 """So many instants are drawn for; others are answered with what is essential once they are due."""
 MOST_AT_ONCE = 16
 """So many are made ready before something else may be done."""
-
-
-class Stage(NamedTuple):
-    """An answer of an instant that is drawn for."""
-
-    query: str
-    at: Micros
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +115,10 @@ class Sharing:
     """Queries for which nothing can be drawn before they are answered."""
     took_us: float = 0.0
     """How long passes take that answer from such draws."""
+    seen: Mapping[str, Drawn] = field(default_factory=dict)
+    """By query, what was seen of its rounds last."""
+    plans: EpochPlans | None = None
+    """Where epochs are planned."""
 
     def lead_us(self, contract: Contract, number: int) -> Micros:
         """How long before its deadline the answer of this number is begun."""
@@ -158,6 +157,11 @@ class Sharing:
         instants: list[Micros] = group.due.instants.tolist()
         every = ((query, at) for query in group.cohort.queries for at in instants)
         return self.is_ahead(group) and all(which in self.drawn for which in every)
+
+    def with_drawn(self, found: Mapping[tuple[str, Micros], Drawn]) -> Sharing:
+        """So far are the draws for some instants."""
+        seen = {query: one for (query, _at), one in found.items()}
+        return replace(self, drawn={**self.drawn, **found}, seen={**self.seen, **seen})
 
     def after_pass(self, took_us: float) -> Sharing:
         """A pass took so long that answered from draws."""
@@ -209,11 +213,18 @@ class Cores:
 
 def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cores) -> tuple[Sharing, list[Draw]]:
     """Who draws now: stages that are new have arrived, those that are gone need nothing more."""
-    wanted = {
-        _name(stage): (stage, until)
+    every = {
+        stage: until
         for stage, until in running
         if (known := sharing.drawn.get((stage.query, stage.at))) is not None and not known.full
     }
+    if sharing.plans is not None:
+        plans = sharing.plans.by(cores.steady, every)
+        sharing = replace(sharing, plans=plans)
+        # A stage that goes on in the next epoch has another part there.
+        border = plans.ends - cores.steady + cores.now
+        every = {stage: min(until, border) for stage, until in every.items()}
+    wanted = {_name(sharing, stage): (stage, until) for stage, until in every.items()}
     if not wanted and not sharing.running and not sharing.given:
         return (sharing if sharing.online is None else replace(sharing, online=None)), []
     online = sharing.online
@@ -221,15 +232,19 @@ def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cor
         cores = replace(cores, steady=max(cores.steady, int(online.now)))
     else:
         online = Online(Rules(max(1, cores.count), JOBLET_US, cores.seed), now=float(cores.steady))
-    events: list[Event] = [Withdrawn(cores.steady, name) for name in sharing.running if name not in wanted]
+    online, events = _only(online, wanted), list[Event]()
     targets = {name: target for name, target in sharing.targets.items() if name in wanted}
     for name, (stage, until) in wanted.items():
         if name not in sharing.running:
             known = sharing.drawn[stage.query, stage.at]
             targets[name] = known.rounds + ceil(CONVEX.share(cores.level) * (known.target(stage.number) - known.rounds))
-            needed = (targets[name] - known.rounds) * known.each_us
+            needed, granted = (targets[name] - known.rounds) * known.each_us, None
+            if sharing.plans is not None:
+                plan = sharing.plans.granted(stage)
+                needed = needed if plan is None else CONVEX.share(cores.level) * plan.essential
+                granted = 0.0 if plan is None else plan.core_time
             lifetime = AnytimeQuery(cores.steady, cores.steady + max(1, until - cores.now), needed)
-            events.append(Arrived(cores.steady, name, lifetime, known.each_us))
+            events.append(Arrived(cores.steady, name, lifetime, known.each_us, granted))
     events.append(Foreseen(cores.steady, None, bonus=cores.idle and cores.level >= 1.0))
     now_running = {name: stage for name, (stage, _until) in wanted.items()}
     return _told(replace(sharing, online=online, running=now_running, targets=targets), events)
@@ -241,26 +256,26 @@ def joblet_ended(
     """A joblet has ended; ``found`` is how far the draws are now, None: nothing more can be drawn for its query."""
     at = at if sharing.online is None else max(at, int(sharing.online.now))
     given = {number: rounds for number, rounds in sharing.given.items() if number != joblet}
-    drawn = dict(sharing.drawn)
-    unable = sharing.unable
+    if found is not None and (stage.query, stage.at) in sharing.drawn:
+        sharing = sharing.with_drawn({(stage.query, stage.at): found})
+    drawn, unable = sharing.drawn, sharing.unable
     events: list[Event] = [Ended(at, joblet, used_us)]
     running = sharing.running
     if found is None:
         unable = unable | {stage.query}
         drawn = {which: one for which, one in drawn.items() if which[0] != stage.query}
-        events = [*(Withdrawn(at, name) for name, one in running.items() if one.query == stage.query), *events]
         running = {name: one for name, one in running.items() if one.query != stage.query}
-    elif (stage.query, stage.at) in drawn:
-        drawn[stage.query, stage.at] = found
     sharing = replace(sharing, running=running, given=given, drawn=drawn, unable=unable)
     if sharing.online is None:
         return sharing, []
+    online = _only(sharing.online, running)
+    sharing = replace(sharing, online=online)
     # What others have begun of the same stage is not queued again.
-    mine = [one for one in sharing.online.given if one.name == _name(stage) and one.number != joblet]
-    alive = any(one.name == _name(stage) and one.queued for one in sharing.online.alive)
-    if found is not None and alive:
-        left = sharing.targets[_name(stage)] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
-        events.append(Reestimated(at, _name(stage), max(0, left) * found.each_us, found.each_us))
+    mine = [one for one in online.given if one.name == stage.name and one.number != joblet]
+    alive = any(one.name == stage.name and one.queued for one in online.alive)
+    if found is not None and alive and sharing.plans is None:  # plans give core time, whatever rounds turn out to cost
+        left = sharing.targets[stage.name] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
+        events.append(Reestimated(at, stage.name, max(0, left) * found.each_us, found.each_us))
     return _told(sharing, events)
 
 
@@ -280,5 +295,11 @@ def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw
     return replace(sharing, online=online, given=given), draws
 
 
-def _name(stage: Stage) -> str:
-    return f"{stage.query}\n{stage.at}\n{stage.number}"
+def _only(online: Online, names: Collection[str]) -> Online:
+    """Without those that nobody wants any more: all at once, so that no joblet begins for the next one that goes."""
+    return replace(online, alive=tuple(one for one in online.alive if one.name in names))
+
+
+def _name(sharing: Sharing, stage: Stage) -> str:
+    """By what a stage is known to the sharing of cores: each of its parts by its own name, where epochs are planned."""
+    return stage.name if sharing.plans is None else f"{stage.name}\n{sharing.plans.at}"
