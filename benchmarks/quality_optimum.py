@@ -6,8 +6,10 @@ that grows with the rows, and one that grows with their square, as the output of
 queries are due, and all of them within one deadline; that is where the time runs out first, so load 100 % is where the
 last answer of such an instant comes at its deadline. In between only the counts by type are due.
 
-The part of the time that falls with the input is dealt to queries by their core time. So the optimum has the latencies,
-the idle cores and the writing of answers of an exact run in it, and no caution: it knows beforehand how long all takes.
+Not all that grows with the rows falls with the share of them that is used: every row is looked at before it is left
+out. How much does not is measured too, at one rate with shares that are forced (``SET keep``). What falls is dealt to
+queries by their core time. So the optimum has the latencies, the idle cores and the writing of answers in it, and no
+caution: it knows beforehand how long all takes.
 
 The curves are computed here by the points that the paper's text has, not by the engine's own code.
 """
@@ -17,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from statistics import median
-from typing import Any
+from statistics import fmean, median, pstdev
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,13 +63,15 @@ class Costs:
     """Core time of an answer by kind of query, and of reading for a second, all streams together.
 
     ``all_due`` and ``often_due`` are no core time: how long it takes until all answers of an instant are there, where
-    all queries are due, and where only those are that are due at every instant.
+    all queries are due, and where only those are that are due at every instant. ``still`` is the part of what grows
+    with the rows there that is the same whatever share of them is used.
     """
 
     answers: Mapping[str, Growth]
     reading: Growth
     all_due: Growth
     often_due: Growth
+    still: float = 0.0
 
 
 Ledger = Iterable[Mapping[str, Any]]
@@ -80,6 +84,8 @@ def costs(measured: Sequence[tuple[float, float, Ledger]], factor: float) -> Cos
     for rate, step_s, ledger in measured:
         used: dict[str, list[float]] = {}
         for record in ledger:
+            if record["record"] == "shedding":
+                continue
             name = "reading" if record["record"] == "tick" else str(record["query"])[:-1]
             used.setdefault(name, []).append(record["used_ms"] / 1000)
         for name, some in used.items():
@@ -92,12 +98,26 @@ def costs(measured: Sequence[tuple[float, float, Ledger]], factor: float) -> Cos
     return Costs(curves, reading, _growth(times[True]), _growth(times[False]))
 
 
+def still_part(known: Costs, factor: float, rate: float, kept: Sequence[tuple[float, Ledger]]) -> float:
+    """The part of the time by rows that does not fall with the share: least squares over runs with a forced share.
+
+    With ``y`` the time by rows over that of all rows, ``y = still + (1 - still) * share``.
+    """
+    over, under = 0.0, 0.0
+    for used, ledger in kept:
+        took = instants(ledger, factor)[True]
+        part = (median(took[len(took) // 2 :]) - known.all_due.fixed) / known.all_due.rows(rate)
+        over += (1 - used) * (part - used)
+        under += (1 - used) ** 2
+    return min(1.0, max(0.0, over / under))
+
+
 def instants(ledger: Ledger, factor: float) -> dict[bool, list[float]]:
     """How long each instant took until its last answer; apart those at which all queries are due, and the others."""
     last: dict[Any, float] = {}
     kinds: dict[Any, set[str]] = {}
     for record in ledger:
-        if record["record"] != "tick":
+        if record["record"] == "firing":
             at = record["at"]
             last[at] = max(last.get(at, 0.0), factor - record["slack_seconds"])
             kinds.setdefault(at, set()).add(str(record["query"])[:-1])
@@ -130,7 +150,8 @@ def seconds(known: Costs, wanted: Sequence[TimedQuery], took: Growth, rate: floa
     """How long it takes until all of these are answered at this quality, where ``took`` is how long whole ones take."""
     rows = [known.answers[query.kind].rows(rate) for query in wanted]
     kept = sum(own * share(query.curve, quality) for own, query in zip(rows, wanted))
-    return took.fixed + took.rows(rate) * (kept / sum(rows) if sum(rows) else 1.0)
+    falls = kept / sum(rows) if sum(rows) else 1.0
+    return took.fixed + took.rows(rate) * (known.still + (1 - known.still) * falls)
 
 
 def fixed_part(known: Costs, factor: float, cores: float) -> float:
@@ -157,13 +178,21 @@ def level(known: Costs, wanted: Sequence[TimedQuery], took: Growth, factor: floa
     return 1.0 if fits(1.0) else _largest(fits, 1.0)
 
 
-def optimum(known: Costs, factor: float, rate: float) -> float:
-    """The average over all answers of a period, each instant at its own level."""
+class Optimum(NamedTuple):
+    """Over all answers of a period, each instant at its own level: the average, and how far answers deviate from it."""
+
+    quality: float
+    deviation: float
+
+
+def optimum(known: Costs, factor: float, rate: float) -> Optimum:
+    """Where all queries are due their quality is what fits; in between, where only some are, theirs may be higher."""
     wanted = queries(factor)
     often = [query for query in wanted if query.period_s < 2 * factor]
     all_due = level(known, wanted, known.all_due, factor, rate)
     between = level(known, often, known.often_due, factor, rate)
-    return (len(wanted) * all_due + len(often) * between) / (len(wanted) + len(often))
+    each = [all_due] * len(wanted) + [between] * len(often)
+    return Optimum(fmean(each), pstdev(each))
 
 
 def _largest(fits: Callable[[float], bool], high: float) -> float:

@@ -100,10 +100,13 @@ class Point:
             "missed": self.missed,
             "seen_missed": self.seen_missed,
             "rows": self.rows,
-            "rates": self.rates,
+            "rates": [" ".join(f"{number:g}" for number in one) for one in _changes(self.rates)],
             "used_cores": self.used_cores,
             "others_cores": self.others_cores,
-            "answers": [asdict(one) for one in self.answers],
+            "answers": {
+                "columns": list(Judged.__dataclass_fields__),
+                "rows": [" ".join(map(str, asdict(one).values())) for one in self.answers],
+            },
         }
 
 
@@ -121,6 +124,8 @@ class Run:
     window_merge: str = "rows"
     seed: int = 1
     streams: int = STREAMS
+    keep: str = "auto"
+    """A share that all queries use, whatever the load."""
     patience_s: float = 1.0
     """How long after the last deadline answers are waited for; what comes then is late."""
 
@@ -131,7 +136,8 @@ def measure(backend: WarmBackend, run: Run, load: Load) -> Point:
     with tempfile.TemporaryDirectory() as scratch:
         folder, out = Path(scratch) / "streams", Path(scratch) / "out"
         write_relations(folder, run.streams)
-        options = {"qos": run.qos, "window_merge": run.window_merge, "tick": "200 ms", "idle": "1 hour"}
+        options = {"qos": run.qos, "window_merge": run.window_merge, "keep": run.keep, "tick": "200 ms"}
+        options["idle"] = "1 hour"
         engine = Engine(str(Path(scratch) / "state"), out=str(out), backend=lambda: backend, options=options)
         with engine:
             engine.sql(program(folder, run.factor, run.streams))
@@ -176,6 +182,11 @@ def judged(wanted: Sequence[TimedQuery], found: Seen, begin: Micros, end: Micros
         in_time = seconds <= query.deadline_s + READER_LEEWAY_S
         result.append(Judged(query.name, query.kind, at, quality, answer["kept"], on_time, in_time, seconds))
     return tuple(result)
+
+
+def _changes(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The first of each run of equal rates."""
+    return [one for before, one in zip([(0.0, -1.0), *rates], rates) if before[1] != one[1]]
 
 
 def _records(ledger: pd.DataFrame) -> tuple[Mapping[str, Any], ...]:

@@ -7,8 +7,9 @@ of the joins concave, as its text has it (4.3), and the rest is linear.
 
 IDs and types are uniform; a fifth of the IDs is in a relation, which has the selectivity of 0.2. In the paper a row of
 a join meets 0.4 others: 4,000 rows in a window, selectivity 0.0001. Here windows are longer and rates higher until two
-cores are saturated, so there are as many more IDs: with the selectivity as printed joins would have several rows of
-output for each that they read, and their cost would grow with the square of the rate.
+cores are saturated, so there are as many more IDs (0.4 at 15,000 rows per second, times four times the paper's): with
+the selectivity as printed joins would have several rows of output for each that they read, and their cost would grow
+with the square of the rate.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow as pa
 from punctual.clock import SECOND, Micros
 
 STREAMS = 8
-IDS, TYPES = 50_000, 4
+IDS, TYPES = 150_000, 4
 LISTED = IDS // 5
 CONVEX_COUNTS, CONCAVE_JOINS = 2, 4
 

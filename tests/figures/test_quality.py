@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from benchmarks import quality_world
 from benchmarks.quality_measured import Measured, Plan, result
-from benchmarks.quality_optimum import Costs, Growth, costs, level, optimum, saturation, share
+from benchmarks.quality_optimum import Costs, Growth, costs, level, optimum, saturation, share, still_part
 from benchmarks.quality_point import Judged, Point, judged
 from benchmarks.quality_workload import arrivals, burst, due, program, queries, swinging, write_relations
 from benchmarks.quality_world import Script, Seen
@@ -38,13 +39,13 @@ def test_the_program_is_that_of_table_2(tmp_path: Path) -> None:
 
 
 def test_rows_meet_as_many_as_by_table_2(tmp_path: Path) -> None:
-    """A fifth of those in a relation, and 0.4 of another stream: there in 4,000 rows, here in 80,000."""
+    """A fifth of those in a relation, and 0.4 of another stream: there in 4,000 rows, here in 240,000."""
     write_relations(tmp_path)
     chance = np.random.default_rng(3)
-    a = arrivals(chance, 80_000, BEGIN, BEGIN + SECOND)
-    b = arrivals(chance, 80_000, BEGIN, BEGIN + SECOND)  # noqa: F841
+    a = arrivals(chance, 240_000, BEGIN, BEGIN + SECOND)
+    b = arrivals(chance, 240_000, BEGIN, BEGIN + SECOND)  # noqa: F841
     listed = duckdb.read_csv(str(tmp_path / "r0.csv"))
-    assert listed.shape == (10_000, 1)
+    assert listed.shape == (30_000, 1)
     [(pairs,)] = duckdb.sql("SELECT count(*) FROM a JOIN b USING (id, type) WHERE a.value <> b.value").fetchall()
     [(rows,)] = duckdb.sql("SELECT count(*) FROM a JOIN listed USING (id)").fetchall()
     assert pairs / a.num_rows == pytest.approx(0.4, rel=0.05)
@@ -105,7 +106,9 @@ def test_the_optimum_is_the_highest_level_of_a_fine_grid() -> None:
     ]
     found = level(known, wanted, took, 8, rate)
     assert found == pytest.approx(max(fits), abs=0.002)
-    assert optimum(known, 8, rate) == pytest.approx((24 * found + 8 * 1.0) / 32)  # the counts between fit whole
+    best = optimum(known, 8, rate)
+    assert best.quality == pytest.approx((24 * found + 8 * 1.0) / 32)  # the counts between fit whole
+    assert best.deviation == pytest.approx((1.0 - found) * (24 * 8) ** 0.5 / 32)  # of two values, 24 and 8 times
 
 
 def test_nothing_fits_where_fixed_costs_take_all_the_time() -> None:
@@ -128,6 +131,27 @@ def test_costs_are_lines_through_the_newer_half_of_two_runs() -> None:
     assert found.reading == Growth(pytest.approx(0.015), pytest.approx(0.0001))
     assert found.all_due == Growth(pytest.approx(1.3), pytest.approx(0.002))
     assert found.often_due == Growth(pytest.approx(0.3), pytest.approx(0.002))
+
+
+def test_what_does_not_fall_with_the_share_is_found_and_counts() -> None:
+    """A second of 3.4 is fixed; of the 2.4 that rows take 0.6 are left whatever is used of them."""
+    known = replace(EVEN, all_due=Growth(1.0, 0.0024))
+    runs = []
+    for used in (0.5, 0.1):
+        took = 1.0 + 0.6 + used * 1.8
+        rows = [
+            {"record": "firing", "query": "join1", "at": at, "used_ms": 9.0, "slack_seconds": 4 - took}
+            for at in (8, 16, 24, 32)
+        ]
+        rows[0]["slack_seconds"] = -3.0  # the older half does not count
+        runs.append((used, rows))
+    still = still_part(known, 4, 1_000, runs)
+    assert still == pytest.approx(0.25)
+    wanted, rate = queries(4), 1.5 * saturation(known, 4)
+    falls = level(replace(known, still=still), wanted, known.all_due, 4, rate)
+    kept = sum(share(one.curve, falls) for one in wanted) / 24
+    assert 1.0 + known.all_due.rows(rate) * (0.25 + 0.75 * kept) == pytest.approx(4.0)
+    assert falls < level(known, wanted, known.all_due, 4, rate)
 
 
 def answer(query: str, at: int, quality: float = 0.9, *, on_time: bool = True) -> dict[str, Any]:
@@ -188,7 +212,7 @@ def test_a_result_has_a_row_for_each_point_and_says_what_was_missed() -> None:
     found = result(Plan(loads=(100,), swings=(2,)), measured)
     assert [row[0] for row in found.rows][:2] == ["best-effort", "dynamic-sampling"]
     assert len(found.rows) == 5
-    assert found.rows[0][2:6] == [0.5, pytest.approx(1.0), 0.5, 0.5]
+    assert found.rows[0][2:7] == [0.5, pytest.approx(1.0), 0.5, pytest.approx(0.0), 0.5]
     misses = [goal for goal in found.goals if goal.what.startswith("misses")]
     assert [goal.met for goal in misses] == [True]
     assert len(found.pictures) == 5
