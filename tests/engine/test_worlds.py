@@ -341,6 +341,18 @@ def test_what_cannot_be_asked(select: str, code: str) -> None:
     assert all(error.span is not None for error in refused.value.errors)
 
 
+def test_who_reads_nothing_uncertain_is_told_what_is() -> None:
+    with pytest.raises(ProgramErrors) as refused:
+        compile_program(
+            f"{SPEED_SQL} CREATE QUERY q AS SELECT EXPECTED(sum(n)) AS e FROM speed [RANGE 1 MINUTE] PERIOD 1 MINUTE;",
+            base=".",
+        )
+    (error,) = refused.value.errors
+    assert (error.fact, error.hint) == (
+        "nothing in this query is uncertain: it does not read x", "ask for something of x",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("select", "fact"), [
     ("SELECT k, PROBABILITY(sum(x)) AS p FROM speed [RANGE 1 MINUTE] GROUP BY k", "PROBABILITY is of a condition"),
     ("SELECT k, sum(x) + 'a' AS p FROM speed [RANGE 1 MINUTE] GROUP BY k", "+ does not take STRING"),

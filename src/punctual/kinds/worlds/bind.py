@@ -332,13 +332,16 @@ class _WorldBinder:
             if isinstance(clause, RoundsClause | ConfidenceClause | AnswersClause)
         ]
         having = [part.span for part in _having(self.select) if names_probability(part, self.scope)]
-        name = self.columns.first.stream.name
+        stream = self.columns.first.stream
+        own = [column.name for column in stream.columns if column.uncertain is not None]
+        why = f"it does not read {' or '.join(own)}" if own else f'stream "{stream.name}" has no uncertain column'
         return BindError(
-            "bind.nothing-uncertain", f'nothing in this query is uncertain: stream "{name}" has no uncertain column',
+            "bind.nothing-uncertain", f"nothing in this query is uncertain: {why}",
             span=(calls or clauses or having or [self.select.items[0].span])[0],
             detail="worlds differ in uncertain attributes, or in which rows exist",
-            hint="declare one in CREATE STREAM, for example: kmh DOUBLE ~ NORMAL(kmh, kmh_sd)",
-        )
+            hint=f"ask for something of {own[0]}" if own else
+            "declare one in CREATE STREAM, for example: kmh DOUBLE ~ NORMAL(kmh, kmh_sd)",
+        )  # fmt: skip
 
 
 def direction_of(item: OrderSyntax) -> Order:
