@@ -205,9 +205,24 @@ def test_a_contract_that_cannot_hold_is_refused_with_one_that_would(tmp_path: Pa
 def test_short_deadlines_are_warned_of(tmp_path: Path) -> None:
     said: list[str] = []
     engine = Engine(str(tmp_path), clock=ManualClock(START), backend=InProcess, report=said.append)
-    engine.sql(STREAM + query("short", "", "PERIOD 1 SECOND DEADLINE 150 MILLISECONDS") + query("long", ""))
+    engine.sql("SET tick = 100 MILLISECONDS;" + STREAM + query("long", ""))
+    engine.sql(query("short", "", "PERIOD 1 SECOND DEADLINE 150 MILLISECONDS"))
     with engine:
         engine.open()
     (warning,) = said
     assert 'query "short"' in warning
     assert "200 MILLISECONDS" in warning
+
+
+def test_deadlines_that_are_no_longer_than_a_tick_are_warned_of(tmp_path: Path) -> None:
+    """Rows may wait for a whole tick until they are read, and that is part of the time until the deadline."""
+    said: list[str] = []
+    engine = Engine(str(tmp_path), clock=ManualClock(START), backend=InProcess, report=said.append)
+    engine.sql("SET tick = 600 MILLISECONDS;" + STREAM)
+    engine.sql(query("short", "", "PERIOD 1 SECOND DEADLINE 500 MILLISECONDS"))
+    engine.sql(query("long", "", "PERIOD 1 SECOND DEADLINE 700 MILLISECONDS"))
+    with engine:
+        engine.open()
+    (warning,) = said
+    assert 'query "short": a DEADLINE of 500 MILLISECONDS is no longer than a tick' in warning
+    assert warning.endswith("SET tick = 125 MILLISECONDS, or less")

@@ -230,6 +230,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("parse.syntax", "CREATE MODEL m FROM FEED", "FEED"),
     ("bind.unknown-query", "EXPLAIN nobody", "nobody"),
     ("config.unknown-option", "SET tikc = 3", "tikc"),
+    ("parse.syntax", "CREATE STREAM d (t TIMESTAMP EVENT TIME, x DOUBLE ~ NORMAL(x, 2.5)) FROM FEED", "2.5"),
     ("config.bad-value", "SET tick = soon", "soon"),
     ("config.bad-value", "SET qos = best-of-all", "best-of-all"),
     ("plan.not-yet", "SET Rounds_kept = 7", "Rounds_kept"),

@@ -120,19 +120,20 @@ class Core:
         """
         planned = self.programs.plan(change, self.progress)
         if self._timed:
-            self._admit(planned)
+            self._admit(planned, change.options.tick_us)
         self._remind(change.feeds)
         queries = list(change.catalog.queries.values())
         self.delivery.claim([query.name for query in queries], in_order(queries))
         return planned
 
-    def _admit(self, planned: RunningProgram) -> None:
+    def _admit(self, planned: RunningProgram, tick_us: Micros) -> None:
         """Refuse queries that are new and can never be on time, and say what cannot be promised."""
         stood = {query.key for query in self.programs.state.queries.values()}
         refuse_hopeless(planned, stood, self.costs.ever_known(), self.backend.cores)
         readers: list[Reader | RowReader] = [*planned.plan.readers, *planned.plan.row_readers]
         for reader in readers:
-            warning = short_deadline(asked_contract(reader)) if query_key(reader.query) not in stood else None
+            new = query_key(reader.query) not in stood
+            warning = short_deadline(asked_contract(reader), tick_us) if new else None
             if warning is not None:
                 self.report(warning)
 

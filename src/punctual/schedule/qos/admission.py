@@ -97,14 +97,31 @@ def rounded_up(us: float) -> Micros:
     return -int(-us // SECOND) * SECOND
 
 
-def short_deadline(contract: Contract) -> str | None:
-    """A warning where a deadline is shorter than can be promised."""
-    if contract.deadline_us is None or contract.deadline_us >= HONEST_US:
+def short_deadline(contract: Contract, tick_us: Micros) -> str | None:
+    """A warning where a deadline is shorter than can be promised, by a program that looks for rows so often.
+
+    >>> from punctual.schedule.due import Timetable
+    >>> asked = Contract("q", ("s",), 10, Timetable.multiples(10), 2_000_000, deadline_us=800_000)
+    >>> print(short_deadline(asked, SECOND).partition(", ")[0])
+    query "q": a DEADLINE of 800 MILLISECONDS is no longer than a tick
+    >>> short_deadline(asked, SECOND // 2) is None
+    True
+    """
+    deadline_us = contract.stages[0] if contract.stages else contract.deadline_us
+    if deadline_us is None:
         return None
-    return (
-        f'query "{contract.query}": a DEADLINE of {duration_text(contract.deadline_us)} is shorter than a job of Spark '
-        f"may take; below {duration_text(HONEST_US)} answers may be late without any load"
-    )
+    what = f'query "{contract.query}": {"ANSWERS WITHIN" if contract.stages else "a DEADLINE of"} '
+    if deadline_us < HONEST_US:
+        return (
+            f"{what}{duration_text(deadline_us)} is shorter than a job of Spark may take; "
+            f"below {duration_text(HONEST_US)} answers may be late without any load"
+        )
+    if deadline_us <= tick_us:
+        return (
+            f"{what}{duration_text(deadline_us)} is no longer than a tick, and so long rows may wait until they are "
+            f"read; SET tick = {duration_text(deadline_us // 4)}, or less"
+        )
+    return None
 
 
 def _seconds(us: float) -> str:

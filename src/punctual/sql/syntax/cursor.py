@@ -53,11 +53,11 @@ class Cursor:
             if not self.accept(word):
                 raise self.wrong(word)
 
-    def name(self, what: str) -> Name:
+    def name(self, what: str, hint: str | None = None) -> Name:
         """An identifier: a word or a name in backquotes."""
         token = self.peek()
         if token.kind not in ("word", "quoted") or token.value == "":
-            raise self.wrong(what)
+            raise self.wrong(what, hint)
         self.index += 1
         return Name(token.value, token.span)
 

@@ -69,14 +69,17 @@ def _column(cursor: Cursor) -> ColumnSyntax:
     return ColumnSyntax(name, type_text, type_span, tuple(roles.items()), watermark, derived, uncertain)
 
 
+CONSTANTS = "a constant may be a column too, for example: sd DOUBLE AS (2.0)"
+
+
 def parse_uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
     """What follows ``~``; ``first`` is the token where its place begins."""
     kind = cursor.choice(GIVEN + MISSING, "a distribution")
     if kind in GIVEN:
         cursor.expect("(")
-        one = cursor.name("a column")
+        one = cursor.name("a column", CONSTANTS)
         cursor.expect(",")
-        other = cursor.name("a column")
+        other = cursor.name("a column", CONSTANTS)
         cursor.expect(")")
         given = cast(Literal["NORMAL", "UNIFORM", "DISCRETE"], kind)
         return GivenDistribution(given, (one, other), cursor.since(first))
