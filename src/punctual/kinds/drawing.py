@@ -37,5 +37,5 @@ class Drawing(Protocol):
         ...
 
     def draw(self, rounds: int) -> int:
-        """Draw so many more rounds; how many were drawn, fewer where there may be no more."""
+        """Draw up to so many more rounds, for a few milliseconds; how many were drawn, 0: there may be no more."""
         ...

@@ -115,12 +115,11 @@ class WindowDrawing:
         return min(self.most, max(wanted, MOST_AHEAD // max(1, self._groups.groups)))
 
     def draw(self, rounds: int) -> int:
-        """Draw so many more rounds; how many were drawn, fewer where there may be no more."""
-        drawn = 0
-        while drawn < rounds and (some := self._taken(self._most_ahead, rounds - drawn)):
+        """Draw up to so many more rounds, no more than are drawn at once; how many were drawn, 0: there may be none."""
+        some = self._taken(self._most_ahead, rounds)
+        if some:
             self._put(some)
-            drawn += len(some)
-        return drawn
+        return len(some)
 
     def until(self, rounds: int) -> None:
         """Have so many rounds at least, or as many as there may be; what others have begun is waited for."""
