@@ -22,6 +22,11 @@ OVER = "FROM s [RANGE 10 SECONDS]"
 QUERIES = [
     f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} GROUP BY k",
     f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > 55) AS p1, INTERVAL(avg(x), 90%) AS i {OVER} GROUP BY k",
+    f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} GROUP BY k HAVING avg(x) > 52",
+    f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} GROUP BY k HAVING PROBABILITY >= 0.9",
+    f"SELECT avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER}",
+    f"SELECT max(k) AS g, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} WHERE k <> 'k1'",
+    f"SELECT max(k) AS g, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} WHERE k <> 'k2'",
     f"SELECT k, avg(y) AS a, PROBABILITY(avg(x) > 50) AS p1 {OVER} GROUP BY k",
     f"SELECT k, sum(x) AS a, count(*) AS c {OVER} GROUP BY k",
     f"SELECT k, sum(x) AS a {OVER} WHERE n > 3 GROUP BY k",
@@ -51,20 +56,26 @@ def made_rows() -> list[Row]:
     return rows
 
 
-def written(folder: Path, queries: dict[str, str]) -> dict[str, str]:
-    program = "".join(f"CREATE QUERY {name} AS {one} PERIOD 5 SECONDS ROUNDS 70;" for name, one in queries.items())
-    answers(folder, STREAM + program, made_rows(), {"closed_forms": "off", "seed": "2"})
+def written(folder: Path, queries: dict[str, str], **options: str) -> dict[str, str]:
+    program = "".join(
+        f"CREATE QUERY {name} AS {one} PERIOD 5 SECONDS ROUNDS {45 if name.startswith('few') else 70};"
+        for name, one in queries.items()
+    )
+    answers(folder, STREAM + program, made_rows(), {"closed_forms": "off", "seed": "2", **options})
     return {name: (folder / "out" / f"{name}.jsonl").read_text() for name in queries}
 
 
 def test_a_query_says_the_same_beside_others_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[SharedWorlds] = []
     monkeypatch.setattr(world_run, "SharedWorlds", lambda: made.append(SharedWorlds()) or made[-1])  # type: ignore[func-returns-value]
-    named = {f"q{number}": one for number, one in enumerate(QUERIES)}
+    named = {f"q{number}": one for number, one in enumerate(QUERIES)} | {"few0": QUERIES[0], "few2": QUERIES[2]}
     together = written(tmp_path / "together", named)
     assert sum(one.found for one in made) > 40
+    made.clear()
+    assert written(tmp_path / "apart", named, sharing="off") == together
+    assert not made
     monkeypatch.setattr(world_run, "SharedWorlds", lambda: SharedWorlds(0))
-    assert written(tmp_path / "apart", named) == together
+    assert written(tmp_path / "no_room", named) == together
     for name, one in named.items():
         assert written(tmp_path / name, {name: one})[name] == together[name]
 

@@ -367,7 +367,8 @@ class Core:
     def answer(self, groups: Sequence[FiringGroup], *, hurries: bool) -> Callable[[], AnsweredPass]:
         """Answer firings from what is held; where it ``hurries``, from what was drawn ahead as it is."""
         running, jobs = self.programs.running, self._jobs.of(groups)
-        options, run = self.programs.options, self._world_run().sharing()
+        options = self.programs.options
+        run = self._world_run().for_pass(shares=options.sharing)
         bounds = RowBounds(options.max_answer_rows, options.max_join_rows, run, self.ahead, hurries)
 
         def answered() -> AnsweredPass:

@@ -62,6 +62,6 @@ class WorldRun:
     shared: SharedWorlds | None = None
     """What the queries of a pass have in common; None: each draws for itself."""
 
-    def sharing(self) -> WorldRun:
-        """The same for a pass."""
-        return replace(self, shared=SharedWorlds())
+    def for_pass(self, *, shares: bool = True) -> WorldRun:
+        """The same for the queries of one pass, which share what they have in common, or do not."""
+        return replace(self, shared=SharedWorlds() if shares else None)

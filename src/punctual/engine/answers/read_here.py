@@ -6,7 +6,7 @@ Files are mapped, so nothing is copied that is not asked for. Larger windows are
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,19 @@ from punctual.plan.row_query import RowStatement
 from punctual.plan.shared import RowReader
 from punctual.runtime.operators.window_rows import window_rows
 
-ReadWindows = dict[Hashable, pa.Table]
-"""Windows that were read, by which rows and columns they have."""
 MOST_BYTES = 64 << 20
 """Of a window that the driver reads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadWindows:
+    """Windows that queries of a pass have read, by which rows and columns they have; and those of several instants.
+
+    Queries that read the same get the very same arrays, so that they are known to be the same (``SharedWorlds``).
+    """
+
+    tables: dict[Hashable, pa.Table] = field(default_factory=dict)
+    answered: dict[Hashable, Answered] = field(default_factory=dict)
 
 
 def is_read_here(reader: RowReader, instants: NDArray[np.int64], rows: RetainedFiles) -> bool:
@@ -46,22 +55,28 @@ def read_here(
 
     ``known`` has the windows that other queries of the pass have read.
     """
-    known = {} if known is None else known
+    known = ReadWindows() if known is None else known
     statement = reader.statement
     assert isinstance(statement, RowStatement)
     assert statement.plain is not None
     (window,), (types,) = statement.windows, job.asked.asked[0].types.windows
     names = list(statement.plain)
-    found = []
+    windows = []
     for place, at in enumerate(job.due.instants.tolist()):
         read = rows.window(window, at)
         if without is not None and without[place]:
             read = replace(read, files=())
-        which = read, tuple(types.columns), types.event_time
-        if which not in known:
-            known[which] = window_rows(read, types.columns, types.event_time)
-        found.append(known[which].select(names))
-    return of_tables(found)
+        windows.append(read)
+    every = tuple(windows), tuple(types.columns), types.event_time, tuple(names)
+    if every not in known.answered:
+        found = []
+        for read in windows:
+            which = read, tuple(types.columns), types.event_time
+            if which not in known.tables:
+                known.tables[which] = window_rows(read, types.columns, types.event_time)
+            found.append(known.tables[which].select(names))
+        known.answered[every] = of_tables(found)
+    return known.answered[every]
 
 
 def of_tables(tables: Sequence[pa.Table]) -> Answered:

@@ -163,7 +163,7 @@ def _together(
     lacking = coverage.lacking(jobs, memory.rows, lambda operator: list(outputs(backend.run_tasks(operator))))
     jobs = [replace(job, lacking=some, worlds=bounds.worlds) for job, some in zip(jobs, lacking)]
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
-    known: ReadWindows = {}
+    known = ReadWindows()
     answered = [_answered_here(job, memory, bounds, known) for job in here]
     jobs = [job for job in jobs if job not in here]
     if not jobs:

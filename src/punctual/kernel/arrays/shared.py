@@ -1,7 +1,9 @@
-"""What queries of one pass have in common over worlds: a draw, and what a group comes to in some rounds, is made once.
+"""What queries of one pass have in common over worlds: rows made ready, draws, groups, and what is said of them.
 
-Whatever is kept follows from its name alone: a digest of the rows, laws and expressions that it is made of, and its
-rounds. So it does not show in an answer whether another query has made it before. What would be too much is not kept.
+Whatever is kept follows from its name alone: the rows, laws and expressions that it is made of, and its rounds. So it
+does not show in an answer whether another query has made it before. What would be too much is not kept.
+
+Rows are named by where they lie in memory if whatever has that name keeps them there, and by a digest elsewhere.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -40,6 +43,17 @@ class SharedWorlds:
             self._left -= size(made)
             self._made[name] = made
         return made
+
+
+def place(column: pa.Array) -> Hashable:
+    """Where a column lies: as long as something holds it, nothing else is there.
+
+    >>> one, other = pa.array([1, 2, 3]), pa.array([1, 2, 3])
+    >>> [place(one) == place(array) for array in (one.slice(0, 3), one.slice(1), other)]
+    [True, False, False]
+    """
+    buffers = column.buffers()
+    return column.type, column.offset, len(column), tuple(None if one is None else one.address for one in buffers)
 
 
 def digest(*parts: NDArray[np.generic] | int | str | None) -> bytes:

@@ -15,7 +15,6 @@ from punctual.kernel.arrays.state import F64, I64
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.arrange import arranged
 from punctual.kinds.columns import of_type
-from punctual.kinds.error_texts import interval_texts, json_objects
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
@@ -23,8 +22,9 @@ from punctual.kinds.worlds.by_rows.result_rows import settle_rows
 from punctual.kinds.worlds.rounds.settle import Settled, as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Said
-from punctual.kinds.worlds.types import WorldTypes
+from punctual.kinds.worlds.types import output_types
 from punctual.plan.worlds import Worlds
+from punctual.ports.sinks.json_text import fragments
 
 CONFIDENCE = 0.95
 
@@ -32,11 +32,10 @@ CONFIDENCE = 0.95
 def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     """The answers of a job, from the rows of its windows."""
     run = job.worlds if job.worlds is not None else WorldRun()
-    found = [
-        _settled(job, body, answered.part(number, number + 1), at, run)
-        for number, at in enumerate(job.due.instants.tolist())
-    ]
-    types = [*WorldTypes(body, job.types.outputs).outputs(), pa.float64()]
+    instants: list[Micros] = job.due.instants.tolist()
+    windows = [answered] if len(instants) == 1 else [answered.part(n, n + 1) for n in range(len(instants))]
+    found = [_settled(job, body, rows, at, run) for rows, at in zip(windows, instants)]
+    types = [*output_types(body, job.types.outputs), pa.float64()]
     columns = [_column([one.said.outputs[n] for one in found], kind) for n, kind in enumerate(types[:-1])]
     columns.append(_column([one.said.probability for one in found], types[-1]))
     instant = np.repeat(np.arange(len(found)), [one.said.size for one in found])
@@ -45,10 +44,11 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     chosen = arranged(job.query, instant, having, order)
     assert chosen is not None, "a result row may be there in no world"
     kept = chosen.to_numpy()
+    in_place = kept.size == instant.size and bool((kept == np.arange(instant.size)).all())
     offsets = np.searchsorted(instant[kept], np.arange(len(found) + 1)).astype(np.int32)
     names = [output.name for output in job.query.outputs]
-    outputs = [of_type(column.values, kind) for column, kind in zip(columns, types)][: len(names)]
-    struct = pa.StructArray.from_arrays([array.take(chosen) for array in outputs], names=names)
+    outputs = [column.values for column in columns][: len(names)]
+    struct = pa.StructArray.from_arrays([one if in_place else one.take(chosen) for one in outputs], names=names)
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
     exact = np.array([one.rounds == 0 for one in found])
     errors = _errors(names, columns, kept, np.diff(offsets).astype(np.int64))
@@ -61,7 +61,7 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     curve = CONVEX if job.query.quality is None else curve_of(job.query.quality)
     return Result(
         listed,
-        pa.array([None if one else text for one, text in zip(exact, errors.to_pylist())], pa.string()),
+        pa.array([None if one else text for one, text in zip(exact, errors)], pa.string()),
         basis=pa.array(["exact" if one else "worlds" for one in exact]),
         quality=np.array([curve.quality(one.share) for one in found]),
         fields=fields,
@@ -97,6 +97,9 @@ class _Column:
 
 
 def _column(parts: Sequence[Said], kind: pa.DataType) -> _Column:
+    if len(parts) == 1:
+        (one,) = parts
+        return _Column(of_type(one.values, kind), one.low, one.high, one.level)
     values = pa.concat_arrays([of_type(part.values, kind) for part in parts])
     return _Column(values, *(_ends([getattr(part, end) for part in parts], parts) for end in ("low", "high", "level")))
 
@@ -108,23 +111,31 @@ def _ends(ends: Sequence[F64 | None], parts: Sequence[Said]) -> F64 | None:
     return np.concatenate([np.full(len(part.values), np.nan) if end is None else end for end, part in zip(ends, parts)])
 
 
-def _errors(names: Sequence[str], columns: Sequence[_Column], kept: I64, lengths: I64) -> pa.Array:
+def _errors(names: Sequence[str], columns: Sequence[_Column], kept: I64, lengths: I64) -> list[str | None]:
     """What each answer says of its error, as JSON: of columns that rest on rounds, how far off they may be."""
-    members = []
+    members: list[list[str]] = [[] for _length in range(lengths.size)]
+    edges = np.cumsum(lengths)[:-1]
     for name, column in zip(names, columns):
+        quoted = orjson.dumps(name).decode()
         if column.low is not None and column.high is not None:
-            low, high = (pa.array(end, mask=np.isnan(end)) for end in (column.low, column.high))
-            members.append(interval_texts(name, CONFIDENCE, low, high, kept, lengths))
+            ends = (np.split(end[kept], edges) for end in (column.low, column.high))
+            for texts, low, high in zip(members, *ends):
+                texts.append(f"{quoted}:{_interval(low, high)}")
         elif column.level is not None:
-            level = column.level[kept]
-            cuts = np.split(level, np.cumsum(lengths)[:-1])
-            texts = (
-                f"{orjson.dumps(name).decode()}:{{\"confidence\":null,\"level\":{orjson.dumps(_plain(cut)).decode()}}}"
-                for cut in cuts
-            )
-            members.append(pa.array(texts, pa.large_string()))
-    return json_objects(members, lengths.size)
+            for texts, level in zip(members, np.split(column.level[kept], edges)):
+                texts.append(f'{quoted}:{{"confidence":null,"level":{_listed(level)}}}')
+    return [f"{{{','.join(texts)}}}" if texts else None for texts in members]
 
 
-def _plain(values: F64) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
+def _interval(low: F64, high: F64) -> str:
+    """The intervals of a column of one answer; where there is none it has no confidence."""
+    if np.isnan(low).all() and np.isnan(high).all():
+        return '{"confidence":null}'
+    return f'{{"confidence":{CONFIDENCE},"low":{_listed(low)},"high":{_listed(high)}}}'
+
+
+def _listed(values: F64) -> str:
+    """Numbers as JSON, null where they are NaN."""
+    if np.isinf(values).any():
+        return f"[{','.join(fragments(pa.array(values, mask=np.isnan(values))).to_pylist())}]"
+    return orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY).decode()

@@ -87,26 +87,24 @@ class GroupsInWorlds:
 
     def __init__(self, body: Worlds, rows: WorldRows) -> None:
         self._body, self.rows_of_window, self.codes = body, rows, rows.codes
+        self.itself = object()
+        """What names these very groups."""
         self._folds = folds_of(body)
-        chosen = counted_rows(body, rows)
-        keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
-        codes, distinct = encode(keys, chosen.size)
-        if keys:
-            rank = order(distinct) if chosen.size else np.zeros(0, np.int64)
-            self.keys = [key.take(pa.array(np.argsort(rank))) for key in distinct]
-            self.groups, group = int(rank.size), rank[codes]
-        else:
-            self.keys, self.groups, group = [], 1 if chosen.size or not body.grouped else 0, codes
-        read = frozenset(
-            leaf.number for one in expressions_of(body) for leaf in leaves(one) if isinstance(leaf, DrawnAttribute)
-        )
-        self.everything = RowsOfGroups(chosen, group)
-        varies = rows.uncertain(read)[chosen]
+        found = grouped_rows(body, rows)
+        self.keys, self.groups, self.everything = found.keys, found.groups, found.every
+        chosen, group = self.everything.rows, self.everything.group
+        varies = rows.uncertain(attributes_read(body))[chosen]
         self._same = RowsOfGroups(chosen[~varies], group[~varies])
         self._varying = RowsOfGroups(chosen[varies], group[varies])
         self._same_folds = self._folds_of_same()
         self.at_once = rounds_at_once(self._varying.rows.size)
         """How many rounds are drawn at once."""
+
+    @staticmethod
+    def of(body: Worlds, rows: WorldRows) -> GroupsInWorlds:
+        """The groups, one object for all queries of a pass that fold the same of the same rows."""
+        name = (rows.itself, "folded", body.where, body.keys, body.grouped, body.aggregates, attributes_read(body))
+        return rows.shared.of(name, lambda: GroupsInWorlds(body, rows), lambda one: 48 * one.everything.rows.size)
 
     @property
     def varies(self) -> bool:
@@ -114,8 +112,9 @@ class GroupsInWorlds:
         return self._varying.rows.size > 0
 
     def joined(self, parts: Sequence[GroupWorlds]) -> GroupWorlds:
-        """Parts that were drawn one after the other."""
-        return GroupWorlds.joined(parts)
+        """Parts that were drawn one after the other, from the first round on."""
+        name = self.itself, "rounds", sum(part.rounds for part in parts)
+        return self.rows_of_window.shared.of(name, lambda: GroupWorlds.joined(parts), _world_bytes)
 
     def members(self, _rounds: range) -> tuple[I64, I64]:
         """All rows in ascending order, and the group of each, the same in all rounds."""
@@ -138,6 +137,10 @@ class GroupsInWorlds:
 
     def part(self, rounds: range) -> GroupWorlds:
         """What the groups are in some rounds."""
+        name = self.itself, "part", rounds.start, rounds.stop
+        return self.rows_of_window.shared.of(name, lambda: self._part(rounds), _world_bytes)
+
+    def _part(self, rounds: range) -> GroupWorlds:
         part = self._varying
         if not part.rows.size:
             every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
@@ -185,6 +188,10 @@ class GroupsInWorlds:
         return fold([function_of(folded, kind)], part.group, self.groups, whole, mask), kind
 
 
+def _world_bytes(worlds: GroupWorlds) -> int:
+    return sum(bundle_bytes(one) for one in worlds.aggregates) + int(worlds.count.nbytes)
+
+
 ROWS = Folded("count")
 """How many rows a group has in a world."""
 
@@ -195,6 +202,38 @@ class RowsOfGroups:
 
     rows: I64
     group: I64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedRows:
+    """The rows that count, their groups, and the keys of these in their order."""
+
+    keys: list[pa.Array]
+    groups: int
+    every: RowsOfGroups
+
+
+def grouped_rows(body: Worlds, rows: WorldRows) -> GroupedRows:
+    """The rows of a window by group: found once for all queries of a pass that group the same rows alike."""
+    name = rows.itself, "grouped", body.where, body.keys, body.grouped
+    return rows.shared.of(name, lambda: _grouped(body, rows), lambda one: 16 * one.every.rows.size)
+
+
+def _grouped(body: Worlds, rows: WorldRows) -> GroupedRows:
+    chosen = counted_rows(body, rows)
+    keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
+    codes, distinct = encode(keys, chosen.size)
+    if not keys:
+        return GroupedRows([], 1 if chosen.size or not body.grouped else 0, RowsOfGroups(chosen, codes))
+    rank = order(distinct) if chosen.size else np.zeros(0, np.int64)
+    found = [key.take(pa.array(np.argsort(rank))) for key in distinct]
+    return GroupedRows(found, int(rank.size), RowsOfGroups(chosen, rank[codes]))
+
+
+def attributes_read(body: Worlds) -> frozenset[int]:
+    """The attributes that a query reads."""
+    every = (leaf for one in expressions_of(body) for leaf in leaves(one))
+    return frozenset(leaf.number for leaf in every if isinstance(leaf, DrawnAttribute))
 
 
 def folds_of(body: Worlds) -> tuple[Folded, ...]:

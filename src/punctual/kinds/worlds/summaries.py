@@ -6,8 +6,9 @@ in which it is there; ``probability`` says in which part of them that is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from statistics import NormalDist
 from typing import Protocol
 
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
+from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Expected, Probability, expected, histogram, interval, likeliest, of_counts, probability
 from punctual.kernel.draw.bundle_values import Bundle
@@ -102,21 +104,36 @@ class Summaries:
         codes: TextCodes,
         without_worlds: WithoutWorlds | None = None,
         seldom: Seldom | None = None,
+        shared: tuple[SharedWorlds, Hashable] | None = None,
     ) -> None:
+        """``shared`` has what other queries say of the same groups, and what names these."""
         self._body, self._keys, self._worlds, self._codes = body, keys, worlds, codes
         self._without_worlds = without_worlds
         self._seldom = seldom
         self.rounds = worlds.rounds
         """What it rests on; others may draw more meanwhile."""
         self._shape = (worlds.count.shape[0], worlds.rounds)
+        self._shared = shared
+        self._said: dict[int, Said] = {}
+
+    @cached_property
+    def _there_at(self) -> Bools:
+        """Where result rows are there, in one round where that is so in every one."""
+        body, worlds = self._body, self._worlds
         there = worlds.count > 0 if body.grouped else np.ones(worlds.count.shape, np.bool_)
         if body.having is not None:
             held = evaluate(body.having, self._in_worlds)
             there = there & (held.values if held.known is None else held.values & held.known)
-        self._always = there.shape[1] == 1
+        return there
+
+    @property
+    def _always(self) -> bool:
         """Whether what is there is there in every world."""
-        self._there: Bools = np.ascontiguousarray(np.broadcast_to(there, self._shape))
-        self._said: dict[int, Said] = {}
+        return bool(self._there_at.shape[1] == 1)
+
+    @cached_property
+    def _there(self) -> Bools:
+        return np.ascontiguousarray(np.broadcast_to(self._there_at, self._shape))
 
     def all(self) -> Summarised:
         """Everything that answers say."""
@@ -178,8 +195,16 @@ class Summaries:
 
     def _summary(self, number: int) -> Said:
         if number not in self._said:
-            self._said[number] = self._itself() if number == ITSELF else self._made(self._body.summaries[number])
+            self._said[number] = self._by_name(None if number == ITSELF else self._body.summaries[number])
         return self._said[number]
+
+    def _by_name(self, summed: Summed | None) -> Said:
+        """A summary, of the result row itself without one: another query may have said the same."""
+        make = self._itself if summed is None else partial(self._made, summed)
+        if self._shared is None:
+            return make()
+        shared, groups = self._shared
+        return shared.of((groups, "said", self.rounds, self._body.having, summed), make, said_bytes)
 
     def _itself(self) -> Said:
         """The probability of the result row."""
@@ -264,6 +289,11 @@ class Summaries:
         if kind == "text":
             return self._codes.texts.take(pa.array(values, pa.int64(), mask=mask))
         return pa.array(np.ascontiguousarray(values), mask=mask)
+
+
+def said_bytes(said: Said) -> int:
+    """How much it takes to keep it."""
+    return int(said.values.nbytes + sum(0 if end is None else end.nbytes for end in (said.low, said.high, said.level)))
 
 
 COMPARED: dict[str, Callable[[F64, float], Bools]] = {

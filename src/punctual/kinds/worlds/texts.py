@@ -13,19 +13,13 @@ import pyarrow.compute as pc
 
 from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw.bundle_values import Bundle
-from punctual.plan.world_expression import Constant, WorldExpression, leaves
+from punctual.plan.world_expression import Constant
 
 
 class TextCodes:
     """Codes of strings, those of equal strings equal."""
 
-    def __init__(self, columns: Iterable[pa.Array], expressions: Iterable[WorldExpression]) -> None:
-        constants = {
-            leaf.value
-            for expression in expressions
-            for leaf in leaves(expression)
-            if isinstance(leaf, Constant) and isinstance(leaf.value, str)
-        }
+    def __init__(self, columns: Iterable[pa.Array], constants: Iterable[str]) -> None:
         parts = [pa.array(sorted(constants), pa.string()), *(column.cast(pa.string()) for column in columns)]
         distinct = pc.unique(pa.chunked_array(parts).combine_chunks()).drop_null()
         # Arrow compares strings by their bytes, as Spark does.

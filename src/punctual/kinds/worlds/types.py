@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -27,6 +28,12 @@ ARROW: dict[Kind, pa.DataType] = {
     "whole": pa.int64(), "number": pa.float64(), "truth": pa.bool_(), "text": pa.string(),
 }
 NUMBERS: tuple[Kind, ...] = ("whole", "number")
+
+
+@lru_cache(1_024)  # asked in every pass
+def output_types(body: Worlds, columns: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
+    """The types of the columns of answers, where the rows have columns of these types."""
+    return tuple(WorldTypes(body, columns).outputs())
 
 
 class WorldTypes:

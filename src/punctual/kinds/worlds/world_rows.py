@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from weakref import proxy
 
 import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.row_hashes import row_hashes
-from punctual.kernel.arrays.shared import SharedWorlds, digest
+from punctual.kernel.arrays.shared import SharedWorlds, digest, place
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Source, Stretches, existing, source, stretches
 from punctual.kernel.draw.bundle_values import Bundle
@@ -79,17 +80,19 @@ class WorldRows:
     seed : int
         Of all draws.
     shared : SharedWorlds, optional
-        What other queries of the pass have made.
+        What other queries of the pass have made. It keeps rows, not they it: with the pass all of that ends.
     """
 
     def __init__(
         self, body: Worlds, columns: Sequence[pa.Array], at: int, seed: int, shared: SharedWorlds | None = None
     ) -> None:
-        self.shared = SharedWorlds(0) if shared is None else shared
+        self.shared: SharedWorlds = SharedWorlds(0) if shared is None else proxy(shared)
+        self.itself = object()
+        """What names these very rows."""
         self._names: dict[Leaf | None, Hashable | None] = {}
         self.size = len(columns[0])
         self.given = columns
-        self.codes = TextCodes(_texts(columns), expressions_of(body))
+        self.codes = TextCodes(_texts(columns), strings_of(body))
         self.inside = np.ones(self.size, np.bool_)
         if body.statement.windows[0].range_us != body.range_us:
             times = columns[body.attributes[0].time].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
@@ -97,6 +100,22 @@ class WorldRows:
         self._plain: dict[int, Plain] = {}
         self.attributes = [drawn_column(one, columns, self.inside, self.codes, seed) for one in body.attributes]
         self._exists = [_Exists.of(one, columns, self.inside, seed) for one in body.existence]
+
+    @staticmethod
+    def of(body: Worlds, columns: Sequence[pa.Array], at: int, seed: int, shared: SharedWorlds | None) -> WorldRows:
+        """The rows of a window, made ready once for all queries of a pass that read the same columns."""
+        if shared is None:
+            return WorldRows(body, columns, at, seed)
+        name = (
+            "rows", tuple(place(column) for column in columns), at, seed, body.range_us,
+            body.statement.windows[0].range_us, body.attributes, body.existence, strings_of(body),
+        )  # fmt: skip
+        return shared.of(name, lambda: WorldRows(body, columns, at, seed, shared), lambda rows: rows.bytes)
+
+    @property
+    def bytes(self) -> int:
+        """About how much it takes to keep them ready."""
+        return 8 * self.size * (len(self.given) + 3 * len(self.attributes))
 
     @property
     def marked(self) -> int:
@@ -216,6 +235,12 @@ def expressions_of(body: Worlds) -> Iterator[WorldExpression]:
         parts += [*(one.arguments if isinstance(one, Called) else (one.argument,)), one.where]
     parts += [summed.of for summed in body.summaries]
     return (part for part in parts if part is not None)
+
+
+def strings_of(body: Worlds) -> frozenset[str]:
+    """The strings that stand in the expressions of a query."""
+    constants = (leaf for one in expressions_of(body) for leaf in leaves(one) if isinstance(leaf, Constant))
+    return frozenset(one.value for one in constants if isinstance(one.value, str))
 
 
 def _texts(columns: Sequence[pa.Array]) -> list[pa.Array]:

@@ -20,7 +20,7 @@ from punctual.kinds.worlds.rounds.settle import Settled
 from punctual.kinds.worlds.simulate import GroupWorlds, finished_bundle, folds_of, function_of
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.texts import TextCodes
-from punctual.kinds.worlds.world_rows import expressions_of
+from punctual.kinds.worlds.world_rows import strings_of
 from punctual.plan.world_expression import CertainColumn
 from punctual.plan.worlds import Folded, Worlds
 
@@ -31,7 +31,7 @@ def settle_rows(body: Worlds, columns: Sequence[pa.Array], number: int) -> Settl
     keys, group = _groups([columns[number] for number in body.keys], len(columns[0]))
     groups = len(keys[0]) if keys else 1
     cell = group * rounds + columns[0].to_numpy(zero_copy_only=False)
-    codes = TextCodes([column for column in columns if kind_of_type(column.type) == "text"], expressions_of(body))
+    codes = TextCodes([column for column in columns if kind_of_type(column.type) == "text"], strings_of(body))
     shape = (groups, rounds)
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
     count = np.bincount(cell, minlength=groups * rounds).reshape(shape)

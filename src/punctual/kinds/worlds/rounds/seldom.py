@@ -25,6 +25,12 @@ def seldom(body: Worlds, groups: GroupsInWorlds) -> Seldom:
     By the skewness of the total of what an aggregate reads of a group, however it aggregates it; of several attributes
     the most skewed counts.
     """
+    window = groups.rows_of_window
+    name = groups.itself, "seldom"
+    return window.shared.of(name, lambda: _seldom(body, groups), lambda _one: 9 * groups.groups)
+
+
+def _seldom(body: Worlds, groups: GroupsInWorlds) -> Seldom:
     part, window = groups.everything, groups.rows_of_window
     attributes = range(len(window.attributes))
     numbers = [one for one in attributes if window.attributes[one].certain.kind in ("number", "whole")]

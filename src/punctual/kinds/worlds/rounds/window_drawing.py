@@ -40,7 +40,7 @@ class WindowDrawing:
 
     def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun, query: str = "") -> None:
         self._body = body
-        self._rows = WorldRows(body, columns, at, run.seed, run.shared)
+        self._rows = WorldRows.of(body, columns, at, run.seed, run.shared)
         self._known = run.closed_forms and closed_forms(body) is not None
         self._groups = _groups(body, self._rows, Calling(run.functions, query), known=self._known)
         self._seldom = seldom(body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
@@ -142,7 +142,9 @@ class WindowDrawing:
                     self._parts = [self._groups.joined(self._parts)]
                 parts = list(self._parts)
             worlds = self._groups.joined(parts)
-            return Summaries(self._body, self._groups.keys, worlds, self._groups.codes, seldom=self._seldom)
+            itself = self._groups.itself if isinstance(self._groups, GroupsInWorlds) else None
+            shared = None if itself is None else (self._rows.shared, itself)
+            return Summaries(self._body, self._groups.keys, worlds, self._groups.codes, None, self._seldom, shared)
         first: Any = self._groups.part(range(1))
         worlds = replace(self._groups.joined([first]), rounds=rounds)
         forms, missed = None, self._seldom
@@ -180,8 +182,8 @@ def _groups(
     body: Worlds, rows: WorldRows, calling: Calling, *, known: bool
 ) -> GroupsInWorlds | DrawnGroups | CalledGroups:
     if known:
-        return GroupsInWorlds(body, rows)
-    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds(body, rows)
+        return GroupsInWorlds.of(body, rows)
+    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds.of(body, rows)
     if not any(isinstance(one, Called) for one in body.aggregates):
         return groups
     return CalledGroups(body, rows, groups, calling)
