@@ -14,8 +14,13 @@ from punctual.clock import SECOND
 from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.kinds.program import compile_program
+from punctual.kinds.worlds import kind
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import Backend
+from punctual.sql.bind_from import BoundFrom
+from punctual.sql.body_binder import BoundBody
+from punctual.sql.problems import Problems
+from punctual.sql.syntax.select import SelectSyntax
 from tests.engine.test_missing_values import DECLARED, WEATHER, rows_of
 from tests.engine.test_worlds import (
     ROUNDS,
@@ -231,6 +236,98 @@ def test_an_instant_may_have_several_answers(tmp_path: Path) -> None:
     assert [(one["number"], one["rounds"]) for one in found["q"]] == [(0, 20), (1, 40)] * 2
     said = [(one["rows"], one["error"]) for one in found["q"][1::2]]
     assert said == [(one["rows"], one["error"]) for one in found["two"]]
+
+
+def by_spark(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
+    """Binds nothing: whatever it is, kernels do not know it."""
+    problems.needs_rows("a query for comparison", select.span)
+    return None
+
+
+CONFIDENT = (
+    ("SELECT k, EXPECTED(avg(x)) AS y FROM speed [RANGE 10 SECONDS] WHERE x > 0 GROUP BY k", "WITHIN 0.3"),
+    ("SELECT EXPECTED(sum(x)) AS y FROM speed [RANGE 10 SECONDS] WHERE x > 0", "WITHIN 0.1%"),
+    ("SELECT PROBABILITY(max(x) > 140) AS y FROM speed [RANGE 10 SECONDS]", "WITHIN 0.02"),
+)
+
+
+def check_confidence(folder: Path, patch: pytest.MonkeyPatch, backend: Callable[[], Backend] = in_process) -> None:
+    """CONFIDENCE has as many rounds as by kernels, says what ROUNDS of that number say, and is as near as it should."""
+
+    def program(efforts: Sequence[str]) -> str:
+        queries = [f"CREATE QUERY q{n} AS {CONFIDENT[n][0]} PERIOD 10 SECONDS {one};" for n, one in enumerate(efforts)]
+        return SPEED_SQL + "".join(queries)
+
+    asked, options = program([f"CONFIDENCE 95% {within}" for _text, within in CONFIDENT]), {"closed_forms": "off"}
+    kernel = answers(folder / "kernel", asked, speeds(), options)
+    patch.setattr(kind, "bind_worlds", by_spark)
+    found = answers(folder / "rows", asked, speeds(), options, backend)
+    rounds = {name: [one["rounds"] for one in several] for name, several in kernel.items()}
+    assert rounds == {name: [one["rounds"] for one in several] for name, several in found.items()}
+    assert all(one["reached"] and one["rounds"] > 100 for several in found.values() for one in several)
+    assert {one["rounds"] for one in found["q1"]} != {one["rounds"] for one in found["q2"]}
+    for place in range(2):  # one instant after the other: each has asked for rounds of its own
+        again = program([f"ROUNDS {rounds[f'q{n}'][place]}" for n in range(len(CONFIDENT))])
+        whole = answers(folder / f"again {place}", again, speeds(), options, backend)
+        for name, several in found.items():
+            one, other = several[place], whole[name][place]
+            assert (one["rows"], one["error"]) == (other["rows"], other["error"])
+    for name, within in (("q0", 0.3), ("q2", 0.02)):
+        for answer in found[name]:
+            error = answer["error"]["y"]
+            assert all((high - low) / 2 <= within for low, high in zip(error["low"], error["high"]))
+
+
+def test_confidence_asks_for_as_many_rounds_as_kernels_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_confidence(tmp_path, monkeypatch)
+
+
+def test_confidence_in_jobs_of_a_few_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever ranges rounds are asked for, the answer has the same bytes."""
+    text = "SELECT k, EXPECTED(stddev(x)) AS y, INTERVAL(median(x), 90%) AS i FROM speed [RANGE 10 SECONDS] GROUP BY k"
+    program = f"{SPEED_SQL} CREATE QUERY q AS {text} PERIOD 10 SECONDS CONFIDENCE 95% WITHIN 0.1;"
+    one = answers(tmp_path / "one", program, speeds())["q"]
+    assert all(answer["rounds"] > 400 for answer in one)
+    monkeypatch.setattr("punctual.engine.answers.row_rounds.ROWS_AT_ONCE", 20_000)
+    assert answers(tmp_path / "other", program, speeds())["q"] == one
+
+
+def test_confidence_is_bound_by_rows_and_by_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT k, EXPECTED(stddev(x)) AS y FROM speed [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS"
+    program = f"{SPEED_SQL} CREATE QUERY q AS {text} CONFIDENCE 95% WITHIN 0.001;"
+    found = answers(tmp_path / "rows", program, speeds(), {"max_answer_rows": "2000"})["q"]
+    assert [(one["rounds"], one["reached"]) for one in found] == [
+        (2_000 // len(one["rows"]), False) for one in found
+    ]
+    assert all(one["quality"] < 1 for one in found)
+    floats = "SELECT floor(x * 10) AS f, EXPECTED(stddev(n)) AS y FROM speed [RANGE 10 SECONDS] GROUP BY floor(x * 10)"
+    program = f"{SPEED_SQL} CREATE QUERY q AS {floats} PERIOD 10 SECONDS CONFIDENCE 95% WITHIN 0.0001;"
+    monkeypatch.setattr("punctual.kinds.worlds.by_rows.row_drawing.MOST_NUMBERS", 500_000)
+    for one in answers(tmp_path / "numbers", program, speeds())["q"]:
+        assert not one["reached"]
+        assert 250_000 < one["rounds"] * len(one["rows"]) < 1_000_000, "more groups come with every round"
+
+
+def test_confidence_beside_a_query_that_fails_in_later_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone is stopped, and it is said why."""
+    over = "FROM speed [RANGE 10 SECONDS] PERIOD 10 SECONDS"
+    program = SPEED_SQL + (
+        f"CREATE QUERY bad AS SELECT EXPECTED(stddev(x)) AS y {over} CONFIDENCE 95% WITHIN 0.1;"
+        f"CREATE QUERY good AS SELECT EXPECTED(median(x)) AS y {over} CONFIDENCE 95% WITHIN 1;"
+        f"CREATE QUERY plain AS SELECT stddev(x) AS y {over};"
+    )
+
+    class Fails(InProcess):
+        def rows(self, work: Any, tables: Any, until: Any = None) -> Any:
+            rounds = [window.rounds for one in work if one.query == "bad" for window in one.windows]
+            if any(one is not None and one.first for one in rounds):
+                raise ValueError("no luck in later rounds")
+            return super().rows(work, tables, until)
+
+    found = answers(tmp_path, program, speeds(), {}, Fails)
+    assert not found.get("bad")
+    assert len(found["good"]) == len(found["plain"]) == 2
+    assert all(one["reached"] for one in found["good"])
 
 
 def test_what_is_said_of_the_way(tmp_path: Path) -> None:

@@ -10,10 +10,6 @@ from pyspark.sql import SparkSession
 
 from punctual.errors import ProgramErrors
 from punctual.kinds.worlds import kind
-from punctual.sql.bind_from import BoundFrom
-from punctual.sql.body_binder import BoundBody
-from punctual.sql.problems import Problems
-from punctual.sql.syntax.select import SelectSyntax
 from tests.engine.test_worlds import CASES as KERNEL_CASES
 from tests.engine.test_worlds import ROUNDS, SPEED_SQL, TAGS_SQL, answers, by_key, speeds, tags
 from tests.engine.test_worlds_by_rows import (
@@ -22,7 +18,9 @@ from tests.engine.test_worlds_by_rows import (
     ROW_CASES,
     SUMMARIES,
     UNCERTAIN_ROWS,
+    by_spark,
     check,
+    check_confidence,
     check_missing_values,
     check_summaries,
     check_uncertain_rows,
@@ -49,12 +47,6 @@ def test_missing_values_are_found_alike(spark: SparkSession, tmp_path: Path) -> 
     check_missing_values(tmp_path, Shared)
 
 
-def by_spark(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> BoundBody | None:
-    """Binds nothing: whatever it is, kernels do not know it."""
-    problems.needs_rows("a query for comparison", select.span)
-    return None
-
-
 def test_worlds_are_those_of_kernels(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +65,12 @@ def test_worlds_are_those_of_kernels(
         for number, (_text, keys) in enumerate(KERNEL_CASES):
             for one, other in zip(kernel[f"q{number}"], by_rows[f"q{number}"], strict=True):
                 check_same(one, other, keys)
+
+
+def test_confidence_asks_for_as_many_rounds_as_kernels_do(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_confidence(tmp_path, monkeypatch, Shared)
 
 
 def check_same(one: dict[str, Any], other: dict[str, Any], keys: list[str]) -> None:

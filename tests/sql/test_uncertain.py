@@ -221,7 +221,6 @@ def test_spark_reads_what_is_uncertain_in_every_round(select: str) -> None:
     (f"SELECT EXPECTED(wait) AS w FROM {S} UNION SELECT load FROM {U}", ["EXPECTED"]),
     (f"SELECT avg(w) AS w FROM (SELECT EXPECTED(wait) AS w FROM {S}) AS q", ["EXPECTED"]),
     (f"SELECT DISTINCT EXPECTED(wait) AS w FROM {S}", ["DISTINCT"]),
-    (f"SELECT stddev(wait) AS w FROM {S} CONFIDENCE 95% WITHIN 1", ["CONFIDENCE 95% WITHIN 1"]),
     (f"SELECT w FROM (SELECT avg(wait) AS w FROM {S}) [RANGE 5 MINUTES] AS q", ["[RANGE 5 MINUTES]"]),
     ("SELECT stddev(load) AS w FROM s [ROWS 5]", ["[ROWS 5]"]),
     (f"SELECT s.k, s.load FROM {S} RIGHT JOIN {U} ON s.load = u.load", ["s", "u"]),

@@ -90,6 +90,10 @@ class UnderLoad:
         """Whether more can be drawn for an answer before it is given, the longer the better."""
         return False
 
+    def rounds_at_first(self, query: Query, number: int) -> int:
+        """In how many rounds Spark is first asked for the answer of this number, where it answers in every round."""
+        raise InternalError(f"nothing is drawn for {query.name}")
+
     def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> Drawing:
         """The worlds of a query at an instant, from the rows of its window, ready to be drawn."""
         raise InternalError(f"nothing is drawn ahead for {query.name}")

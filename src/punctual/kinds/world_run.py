@@ -8,17 +8,19 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from punctual.clock import Micros
 from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kinds.clause import Clause
 from punctual.plan.worlds import Called
 
 
-class FunctionStopError(Exception):
-    """A function of Python cannot be used: it raised, returned something else, or did not end. Its query stops."""
+class WorldsStopError(Exception):
+    """What a query needs of worlds cannot be had: a function of Python raised, returned something else, or did not end,
+    or Spark cannot answer in more rounds. The query stops."""
 
-    def __init__(self, query: str, clause: Clause, fact: str) -> None:
-        super().__init__(f"{clause.name}: {fact}")
+    def __init__(self, query: str, clause: Clause | None, fact: str) -> None:
+        super().__init__(fact if clause is None else f"{clause.name}: {fact}")
         self.query = query
         self.clause = clause
         self.fact = fact
@@ -30,8 +32,25 @@ class Functions(Protocol):
     def results(self, query: str, calls: Sequence[tuple[Called, FunctionCall]], texts: pa.Array) -> list[pa.Array]:
         """What the functions give for each of these calls, a value for each world of it.
 
-        ``texts`` are the strings that the codes of arguments stand for. Raises ``FunctionStopError``.
+        ``texts`` are the strings that the codes of arguments stand for. Raises ``WorldsStopError``.
         """
+        ...
+
+
+class RowsOfRounds(Protocol):
+    """Asks Spark for the result rows of a query in some rounds, where it answers in every round."""
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows all rounds of an answer may have together."""
+        ...
+
+    def rows(self, at: Micros, rounds: range) -> list[pa.Array]:
+        """The columns of its result rows in these rounds, round after round. Raises ``WorldsStopError``."""
+        ...
+
+    def now(self) -> float:
+        """The time by a steady clock, in microseconds."""
         ...
 
 
@@ -59,6 +78,7 @@ class WorldRun:
     closed_forms: bool = True
     meter: RoundMeter | None = None
     functions: Functions | None = None
+    by_rows: RowsOfRounds | None = None
     shared: SharedWorlds | None = None
     """What the queries of a pass have in common; None: each draws for itself."""
 

@@ -27,8 +27,8 @@ class DrawnRows(ABC):
         return (ROUND,)
 
     @abstractmethod
-    def draw(self, rows: Any, at: Micros, seed: int, rounds: int) -> Iterator[Any]:
-        """The rows in rounds 0 up to so many, as Arrow batches: the columns ``made``, then ``names``.
+    def draw(self, rows: Any, at: Micros, seed: int, rounds: range) -> Iterator[Any]:
+        """The rows in these rounds, as Arrow batches: the columns ``made``, then ``names``.
 
         ``rows`` is an Arrow table with the columns of the window, at the instant ``at``.
         """

@@ -120,6 +120,10 @@ class Effort:
     absolute: float | None = None
     relative: float | None = None
 
+    def at_first(self, number: int) -> int:
+        """How many rounds the answer of this number of an instant has before anybody looks at what they say."""
+        return self.rounds * (number + 1) if self.confidence is None else self.rounds
+
 
 @dataclass(frozen=True, slots=True)
 class Worlds(Body):

@@ -30,7 +30,7 @@ from punctual.kinds.clause import Clause
 from punctual.kinds.job import Job
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of
-from punctual.kinds.world_run import FunctionStopError
+from punctual.kinds.world_run import WorldsStopError
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
@@ -155,13 +155,13 @@ class Answering:
         )
 
     def _blocks(self, answered: Sequence[AnsweredJobs], failed: Failed, now: Callable[[], Micros]) -> Answers:
-        """The blocks of all queries but those that have ``failed``: one whose function cannot be used is added."""
+        """The blocks of all queries but those that have ``failed``: one that cannot have its worlds is added."""
         while True:
             try:
                 return answer_blocks(_but(answered, failed), self._backend.evaluate, now)
-            except FunctionStopError as stop:
+            except WorldsStopError as stop:
                 # It is known who is to blame, so nobody else is tried alone, nor this one again.
-                failed.append((stop.query, _function_stopped(answered, stop)))
+                failed.append((stop.query, _worlds_stopped(answered, stop)))
 
     def _with_last(self, job: JobGroup) -> JobGroup:
         """Queries that are answered in order are by themselves."""
@@ -178,8 +178,8 @@ class Answering:
             job = of_query[0].joined()
             try:
                 blocks += answer_blocks(of_query, self._backend.evaluate, now)
-            except FunctionStopError as stop:
-                failed.append((stop.query, _function_stopped(of_query, stop)))
+            except WorldsStopError as stop:
+                failed.append((stop.query, _worlds_stopped(of_query, stop)))
             except Exception as problem:
                 if not self._backend.alive():
                     raise
@@ -224,8 +224,8 @@ def _but(answered: Sequence[AnsweredJobs], failed: Failed) -> list[AnsweredJobs]
     return [one for one in answered if one.joined().query.name not in names] if names else list(answered)
 
 
-def _function_stopped(answered: Sequence[AnsweredJobs], stop: FunctionStopError) -> str:
-    """Why a query was stopped whose function cannot be used."""
+def _worlds_stopped(answered: Sequence[AnsweredJobs], stop: WorldsStopError) -> str:
+    """Why a query was stopped that cannot have its worlds."""
     queries = (one.joined().query for one in answered)
     return explain_stop(next(one for one in queries if one.name == stop.query), stop.clause, stop.fact)
 

@@ -13,7 +13,7 @@ from punctual.engine.batch.state_faults import state_fault
 from punctual.errors import InternalError
 from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kinds.clause import Clause
-from punctual.kinds.world_run import FunctionStopError
+from punctual.kinds.world_run import WorldsStopError
 from punctual.plan.worlds import Called, PythonFunction
 from punctual.runtime.backend import Backend, OverdueError
 from punctual.runtime.operators.functions.call_functions import CallFunctions, FunctionCode
@@ -45,13 +45,13 @@ class FunctionJobs:
             found = self.backend.run_tasks(operator, SystemClock().monotonic() + self.limit_us)
         except OverdueError:
             fact = f"{everybody.name} was still at work after {span_text(self.limit_us)} (SET max_function_time)"
-            raise FunctionStopError(query, everybody, fact) from None
+            raise WorldsStopError(query, everybody, fact) from None
         except Exception as problem:
             fault = state_fault(problem)
             if not self.backend.alive() or fault is not None:
                 raise fault or problem from problem
             fact = f"a worker that called {everybody.name} died" if DIED in str(problem) else reason(problem)
-            raise FunctionStopError(query, everybody, fact) from problem
+            raise WorldsStopError(query, everybody, fact) from problem
         return _values(query, calls, found)
 
 
@@ -69,7 +69,7 @@ def _values(query: str, calls: Sequence[tuple[Called, FunctionCall]], found: pa.
     if faults:
         first = min(faults)
         called = calls[first][0]
-        raise FunctionStopError(query, Clause(called.function, called.span), f"{called.function}: {faults[first]}")
+        raise WorldsStopError(query, Clause(called.function, called.span), f"{called.function}: {faults[first]}")
     if len(values) != len(calls):
         raise InternalError(f"{len(calls)} calls gave {len(values)} results")
     return [values[place] for place in range(len(calls))]

@@ -14,6 +14,7 @@ from punctual.engine.answers.read_here import ReadWindows, is_read_here, of_tabl
 from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
+from punctual.engine.answers.row_rounds import RowRounds, WorkBounds, statement_work
 from punctual.engine.answers.scan_budgets import PassTime, overdue, with_budgets
 from punctual.engine.batch.failing_clause import explain_stop, first_failing, reason_to_stop, row_pieces
 from punctual.engine.batch.isolate import reason
@@ -24,14 +25,13 @@ from punctual.estimate.quality_curve import curve_of
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
-from punctual.kinds.registry import needs_of
+from punctual.kinds.registry import kind_of, needs_of
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.query import Query
-from punctual.plan.row_query import RowStatement, RowWindow
+from punctual.plan.row_query import RowStatement
 from punctual.plan.shared import AggregatedRows, Needs, RowNeeds, RowReader
 from punctual.runtime.backend import Backend, OverdueError, RowWork
 from punctual.runtime.operators.answer_rows import TooManyRowsError
-from punctual.runtime.operators.window_rows import Rounds, WindowOrder
 from punctual.runtime.row_queries.lifted_rows import RowAggregates, lifted_rows
 from punctual.runtime.row_queries.plan_graph import RunawayError
 from punctual.share.from_rows import from_rows
@@ -53,6 +53,11 @@ class RowBounds:
     worlds: WorldRun | None = None
     ahead: RoundsAhead | None = None
     hurries: bool = True
+
+    @property
+    def of_works(self) -> WorkBounds:
+        """What holds for each query that is Spark's text."""
+        return WorkBounds(self.answer_rows, self.join_rows, 0 if self.worlds is None else self.worlds.seed)
 
 
 def answer_rows(
@@ -181,8 +186,17 @@ def _together(
         drawn = samples(several, own, _reader(job))
         used = used_shares(job.setting, own) if is_sampled(_reader(job)) else None
         gave = _answered(several, [next(tables) for _work in several])
-        answered.append(AnsweredJobs([replace(job, samples=drawn, used=used)], gave))
+        job = replace(job, samples=drawn, used=used, worlds=_asks_spark(job, memory, backend, bounds))
+        answered.append(AnsweredJobs([job], gave))
     return answered
+
+
+def _asks_spark(job: JobGroup, memory: Holders, backend: Backend, bounds: RowBounds) -> WorldRun | None:
+    """What the run says of worlds, with whom to ask for further rounds."""
+    if bounds.worlds is None:
+        return None
+    rounds = RowRounds(job, memory.rows, memory.running.tables, backend, bounds.of_works)
+    return replace(bounds.worlds, by_rows=rounds)
 
 
 def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds, known: ReadWindows) -> AnsweredJobs:
@@ -230,22 +244,9 @@ def _all_rows(job: JobGroup, memory: Holders, bounds: RowBounds) -> list[RowWork
             )
             for at in instants
         ]
-    least = rows.least(query.streams)
-    works = []
-    for at in instants:
-        statement = one.reader.statement.since(at - least)  # before its first instant a subquery was not answered
-        windows = tuple(_in_rounds(rows.window(window, at), window, at, job, bounds) for window in statement.windows)
-        bound = (bounds.answer_rows, bounds.join_rows)
-        works.append(RowWork(query.name, statement, one.types, at, windows, *bound))
-    return works
-
-
-def _in_rounds(order: WindowOrder, window: RowWindow, at: Micros, job: JobGroup, bounds: RowBounds) -> WindowOrder:
-    """A window, with how often it is drawn where it differs between worlds: the second answer has twice as many."""
-    if window.drawn is None:
-        return order
-    run = WorldRun() if bounds.worlds is None else bounds.worlds
-    return replace(order, rounds=Rounds(window.drawn.rounds * (job.number + 1), run.seed, at))
+    drawn = any(window.drawn is not None for window in one.reader.statement.windows)
+    rounds = range(kind_of(query).rounds_at_first(query, job.number) if drawn else 0)
+    return [statement_work(job, at, rows, bounds.of_works, rounds) for at in instants]
 
 
 def _answered(works: Sequence[RowWork], tables: Sequence[pa.Table]) -> Answered:

@@ -18,7 +18,7 @@ from punctual.kinds.columns import of_type
 from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
-from punctual.kinds.worlds.by_rows.result_rows import settle_rows
+from punctual.kinds.worlds.by_rows.row_drawing import RowDrawing
 from punctual.kinds.worlds.rounds.settle import Settled, as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Said
@@ -71,7 +71,7 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
 def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) -> Settled:
     """The answer of an instant: from what was drawn ahead, or with as many rounds as it is to have."""
     if body.by_rows:
-        return settle_rows(body, rows.values, job.number)
+        return _settled_rows(job, body, rows, at, run)
     ahead = job.drawings.get(at)
     if ahead is not None:
         assert isinstance(ahead, WindowDrawing)
@@ -83,6 +83,16 @@ def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) 
         new = found.wanted // (job.number + 1) if body.effort.confidence is None else found.wanted
         besides_us = run.meter.now() - began - drawing.drawn_us
         run.meter.told(job.query.name, besides_us, drawing.drawn_us, found.rounds, new)
+    return found
+
+
+def _settled_rows(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) -> Settled:
+    """The same from the rows that Spark found in the first rounds; it is asked for more where CONFIDENCE needs them."""
+    first = body.effort.at_first(job.number)
+    drawing = RowDrawing(body, at, run.by_rows, rows.values, first)
+    found = settle(body.effort, drawing, job.number)
+    if run.meter is not None and body.effort.confidence is not None:
+        run.meter.told(job.query.name, 0.0, drawing.drawn_us, found.rounds - first, found.rounds - first)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -34,7 +34,7 @@ from punctual.sql.expressions.function_names import MONTE_CARLO
 from punctual.sql.expressions.pieces import Pieces
 from punctual.sql.expressions.scope import Scope
 from punctual.sql.problems import NOT_YET, Problems
-from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsClause
+from punctual.sql.syntax.clauses import AnswersClause, Clause, ConfidenceClause, RoundsClause
 from punctual.sql.syntax.expression import Call, ExpressionSyntax, NeedsRowsError
 from punctual.sql.syntax.select import OrderSyntax, RangeWindow, SelectSyntax
 
@@ -132,7 +132,7 @@ class _WorldBinder:
         outputs, written, named = self._outputs(answers)
         likely, having, chosen = self._having(groups, answers)
         order = [self._order(item, answers, named, written) for item in select.order]
-        effort = self._effort()
+        effort = effort_of(select.clauses, problems)
         if problems:
             return None
         if select.distinct is not None and (grouped or answers.summaries):
@@ -311,18 +311,6 @@ class _WorldBinder:
             return answers.bind(expression)
         return Constant(None)
 
-    def _effort(self) -> Effort:
-        rounds, confidence = self.select.clause(RoundsClause), self.select.clause(ConfidenceClause)
-        if rounds is not None and confidence is not None:
-            self.problems.add(BindError(
-                "bind.two-efforts", "ROUNDS and CONFIDENCE exclude one another", span=confidence.span,
-                detail="each of them says how many worlds an answer rests on", hint="leave one of them out",
-            ))
-        if confidence is not None:
-            within = confidence.within
-            return Effort(ROUNDS, confidence.confidence.value, within.absolute, within.relative)
-        return Effort(ROUNDS if rounds is None else rounds.rounds)
-
     def _nothing_uncertain(self) -> BindError:
         every = _expressions(self.select)
         calls = [one.place(call.first, call.end) for one in every for call in one.calls if _says_it(call, self.scope)]
@@ -342,6 +330,21 @@ class _WorldBinder:
             hint=f"ask for something of {own[0]}" if own else
             "declare one in CREATE STREAM, for example: kmh DOUBLE ~ NORMAL(kmh, kmh_sd)",
         )  # fmt: skip
+
+
+def effort_of(clauses: Sequence[Clause], problems: Problems) -> Effort:
+    """How many rounds an answer rests on, by the clauses of its query."""
+    rounds = next((one for one in clauses if isinstance(one, RoundsClause)), None)
+    confidence = next((one for one in clauses if isinstance(one, ConfidenceClause)), None)
+    if rounds is not None and confidence is not None:
+        problems.add(BindError(
+            "bind.two-efforts", "ROUNDS and CONFIDENCE exclude one another", span=confidence.span,
+            detail="each of them says how many worlds an answer rests on", hint="leave one of them out",
+        ))
+    if confidence is not None:
+        within = confidence.within
+        return Effort(ROUNDS, confidence.confidence.value, within.absolute, within.relative)
+    return Effort(ROUNDS if rounds is None else rounds.rounds)
 
 
 def direction_of(item: OrderSyntax) -> Order:

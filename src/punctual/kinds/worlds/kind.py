@@ -60,6 +60,9 @@ class _DrawnInTime(Kind[Worlds]):
         called = any(isinstance(one, Called) for one in body.aggregates)
         return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys and not called
 
+    def rounds_at_first(self, query: Query, number: int) -> int:
+        return self.body_of(query).effort.at_first(number)
+
     def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> WindowDrawing:
         return WindowDrawing(self.body_of(query), rows.values, at, run, query.name)
 

@@ -18,7 +18,7 @@ from punctual.runtime.operators.window_rows import WindowOrder, drawn_rows
 class InRounds(Protocol):
     """Makes rows of every round out of those of a window."""
 
-    def draw(self, rows: pa.Table, at: int, seed: int, rounds: int) -> Iterator[pa.RecordBatch]: ...
+    def draw(self, rows: pa.Table, at: int, seed: int, rounds: range) -> Iterator[pa.RecordBatch]: ...
 
 
 class Reports(Protocol):
@@ -64,5 +64,6 @@ def in_rounds(drawn: InRounds, rows: pa.Table, order: WindowOrder) -> Iterator[p
     """The rows of a window in the rounds that its order asks for."""
     if order.rounds is None:
         raise InternalError("a window whose rows are drawn, and nobody says how often")
-    for batch in drawn.draw(rows, order.rounds.at, order.rounds.seed, order.rounds.count):
+    asked = order.rounds
+    for batch in drawn.draw(rows, asked.at, asked.seed, range(asked.first, asked.first + asked.count)):
         yield from (batch.slice(start, BATCH_ROWS) for start in range(0, batch.num_rows, BATCH_ROWS))

@@ -68,11 +68,12 @@ class WindowReader:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """In how many rounds the rows of a window are drawn, by which seed, at which instant."""
+    """In how many rounds the rows of a window are drawn, from which one on, by which seed, at which instant."""
 
     count: int
     seed: int
     at: int
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from punctual.errors import BindError, Span
-from punctual.kinds.worlds.bind import PROBABILITY, ROUNDS, direction_of, likeliness, names_probability
+from punctual.kinds.worlds.bind import PROBABILITY, direction_of, effort_of, likeliness, names_probability
 from punctual.kinds.worlds.by_rows.drawn_window import DrawnWindow, EveryRound
 from punctual.kinds.worlds.by_rows.lateral_text import lateral_text
 from punctual.kinds.worlds.by_rows.leaves import FIRST_COLUMN, RowLeaves, has_over, is_over_rows
@@ -28,14 +28,13 @@ from punctual.plan.row_query import RowStatement, RowWindow, Token, Word
 from punctual.plan.sql_text import quoted
 from punctual.plan.uncertain import FoundBy
 from punctual.plan.world_expression import Operation, WorldExpression, WorldSummary
-from punctual.plan.worlds import Comparison, Effort, Worlds
+from punctual.plan.worlds import Comparison, Worlds
 from punctual.sql.body_binder import BoundBody, WrittenRows
 from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.bind_predicate import conjuncts
 from punctual.sql.expressions.function_names import MONTE_CARLO
 from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems, not_yet
-from punctual.sql.syntax.clauses import ConfidenceClause, RoundsClause
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.expression import ExpressionSyntax, parse_expression, split_commas
 from punctual.sql.syntax.parse_query import parse_item, parse_order
@@ -64,7 +63,7 @@ class _Binder:
         self.united = list(set_operations(self.tokens, 0))
         self.places = {token.start: index for index, token in enumerate(self.tokens)}
         self.exist = all(stream.probability is None for stream in written.streams)
-        self.rounds = next((one.rounds for one in self.rows.clauses if isinstance(one, RoundsClause)), ROUNDS)
+        self.effort = effort_of(self.rows.clauses, problems)
 
     @cached_property
     def names(self) -> UncertainNames:
@@ -100,9 +99,6 @@ class _Binder:
                 problems.not_yet(f"{token.word} over uncertain attributes", token.span)
         for one in self.rows.subqueries:
             problems.not_yet("a window over a subquery, over uncertain attributes", one.window.span)
-        for clause in self.rows.clauses:
-            if isinstance(clause, ConfidenceClause):
-                problems.not_yet("CONFIDENCE where Spark answers", clause.span, "use ROUNDS, for example: ROUNDS 500")
         for part in self.parts:
             self._refuse_in(part)
         self._refuse_windows()
@@ -155,7 +151,7 @@ class _Binder:
         leaves = found.leaves
         body = Worlds(
             self._statement(found.text(), len(leaves.columns)),
-            Effort(self.rounds),
+            self.effort,
             self.written.windows()[0].range_us or 0,
             keys=tuple(leaves.keys),
             aggregates=tuple(leaves.aggregates),
@@ -179,7 +175,7 @@ class _Binder:
 
     def _statement(self, text: Sequence[tuple[Token, Span]], columns: int) -> RowStatement:
         windows = [
-            in_rounds(window, self.written.streams[number], self.rounds)
+            in_rounds(window, self.written.streams[number], self.effort.rounds)
             for (number, _back), window in zip(self.written.texts.places, self.written.windows())
         ]
         windows += self._rounds(windows)
@@ -189,13 +185,14 @@ class _Binder:
 
     def _rounds(self, windows: Sequence[RowWindow]) -> list[RowWindow]:
         """What has every round: one for each window in which values may be marked, or one."""
+        rounds = self.effort.rounds
         found = [
-            replace(one, drawn=EveryRound(self.rounds, one.drawn))
+            replace(one, drawn=EveryRound(rounds, one.drawn))
             for one in dict.fromkeys(windows)
             if isinstance(one.drawn, DrawnWindow) and any(isinstance(law.law, FoundBy) for law in one.drawn.attributes)
         ]
         first = self.written.streams[0]
-        any_window = RowWindow(first.name, windows[0].range_us or 1, (first.event_time,), drawn=EveryRound(self.rounds))
+        any_window = RowWindow(first.name, windows[0].range_us or 1, (first.event_time,), drawn=EveryRound(rounds))
         return found or [any_window]
 
     def limit(self) -> int | None:

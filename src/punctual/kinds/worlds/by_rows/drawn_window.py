@@ -39,12 +39,12 @@ class DrawnWindow(DrawnRows):
     attributes: tuple[Attribute, ...] = ()
     existence: tuple[Existence, ...] = ()
 
-    def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: int) -> Iterator[pa.RecordBatch]:
+    def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: range) -> Iterator[pa.RecordBatch]:
         """Round after round, and in a round row after row, in their order."""
         if rows.num_rows:
             window = self._window(rows, at, seed)
             step = rounds_at_once(rows.num_rows)
-            for block in (range(first, min(first + step, rounds)) for first in range(0, rounds, step)):
+            for block in (rounds[first : first + step] for first in range(0, len(rounds), step)):
                 yield self._block(window, block)
 
     def marked(self, rows: pa.Table, at: Micros, seed: int) -> int:
@@ -88,9 +88,9 @@ class EveryRound(DrawnRows):
     def made(self) -> tuple[str, ...]:
         return ROUND, MARKED
 
-    def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: int) -> Iterator[pa.RecordBatch]:
+    def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: range) -> Iterator[pa.RecordBatch]:
         marked = 0 if self.of is None else self.of.marked(rows, at, seed)
-        found = [pa.array(np.arange(rounds), pa.int64()), pa.array(np.full(rounds, marked), pa.int64())]
+        found = [pa.array(np.asarray(rounds), pa.int64()), pa.array(np.full(len(rounds), marked), pa.int64())]
         yield pa.RecordBatch.from_arrays(found, names=[ROUND, MARKED])
 
 

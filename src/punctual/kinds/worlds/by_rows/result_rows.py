@@ -7,6 +7,7 @@ which only a query without groups can have, they are one: the mean of numbers st
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from punctual.kernel.draw import fold
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.columns import kind_of_type, plain_column
-from punctual.kinds.worlds.rounds.settle import Settled
 from punctual.kinds.worlds.simulate import GroupWorlds, finished_bundle, folds_of, function_of
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.texts import TextCodes
@@ -25,19 +25,31 @@ from punctual.plan.world_expression import CertainColumn
 from punctual.plan.worlds import Folded, Worlds
 
 
-def settle_rows(body: Worlds, columns: Sequence[pa.Array], number: int) -> Settled:
-    """The answer of this number of an instant, from the rows of its rounds."""
-    rounds = body.effort.rounds * (number + 1)
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultRows:
+    """What is said of the result rows of some rounds, how many there are, and how many of them came in the first half
+    of the rounds. ``marked`` values were missing, and nothing near them was found."""
+
+    said: Summaries
+    groups: int
+    earlier: int
+    marked: int
+
+
+def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> ResultRows:
+    """Result rows in rounds 0 up to so many, from what Spark gave in each of them, round after round."""
     keys, group = _groups([columns[number] for number in body.keys], len(columns[0]))
     groups = len(keys[0]) if keys else 1
-    cell = group * rounds + columns[0].to_numpy(zero_copy_only=False)
+    number = columns[0].to_numpy(zero_copy_only=False)
+    cell = group * rounds + number
     codes = TextCodes([column for column in columns if kind_of_type(column.type) == "text"], strings_of(body))
     shape = (groups, rounds)
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
     count = np.bincount(cell, minlength=groups * rounds).reshape(shape)
     said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds), codes)
     marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
-    return Settled(said.all(), rounds, rounds, marked)
+    earlier = np.unique(group[number < rounds // 2]).size
+    return ResultRows(said, groups, earlier, marked)
 
 
 def _groups(keys: Sequence[pa.Array], rows: int) -> tuple[list[pa.Array], I64]:

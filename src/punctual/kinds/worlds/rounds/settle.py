@@ -12,14 +12,53 @@ ahead, the answer rests on as many as there are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from punctual.estimate.quality_curve import CONVEX, QualityCurve
-from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
-from punctual.kinds.worlds.summaries import Summarised
+from punctual.kinds.worlds.summaries import Summaries, Summarised
 from punctual.plan.worlds import Effort
 
 GROWTH = 4
 """How much further one look at the variance may carry."""
+
+
+class DrawnRounds(Protocol):
+    """The worlds of a query at one instant, whoever draws them."""
+
+    for_tails: int
+    """From so many rounds on all expectations have intervals."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether worlds differ, and something is to be said that is not known without drawing them."""
+        ...
+
+    @property
+    def marked(self) -> int:
+        """How many missing values had to be any value of the window."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are: the longest beginning without a gap."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """No more rounds are drawn: there would be too many numbers."""
+        ...
+
+    def until(self, rounds: int) -> None:
+        """Have so many rounds at least, or as many as there may be."""
+        ...
+
+    def said(self, rounds: int) -> Summaries:
+        """What the rounds so far say. Where worlds do not differ, or nothing has to be drawn, ``rounds`` are alike."""
+        ...
+
+    def look(self) -> tuple[Summaries, int]:
+        """What the rounds so far say, and how many CONFIDENCE asks for by that."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +100,9 @@ class Settled:
         return 1.0 if self.reached else self.rounds / self.wanted
 
 
-def settle(effort: Effort, drawing: WindowDrawing, number: int, share: float = 1.0) -> Settled:
+def settle(effort: Effort, drawing: DrawnRounds, number: int, share: float = 1.0) -> Settled:
     """The answer of this number of an instant, with a share of the rounds that its stage adds."""
-    asked = effort.rounds * (number + 1) if effort.confidence is None else effort.rounds
+    asked = effort.at_first(number)
     if not drawing.varies:
         return Settled(drawing.said(asked).all(), 0, 0, drawing.marked)
     if effort.confidence is None:
@@ -78,14 +117,14 @@ def settle(effort: Effort, drawing: WindowDrawing, number: int, share: float = 1
     return Settled(said.all(), said.rounds, needed, drawing.marked)
 
 
-def as_drawn(effort: Effort, drawing: WindowDrawing, number: int) -> Settled:
+def as_drawn(effort: Effort, drawing: DrawnRounds, number: int) -> Settled:
     """The answer from the rounds that were drawn ahead; one is drawn where there are none."""
     if not drawing.varies:
         return settle(effort, drawing, number)
     drawing.until(1)
     if effort.confidence is None:
         said = drawing.said(drawing.rounds)
-        return Settled(said.all(), said.rounds, effort.rounds * (number + 1), drawing.marked)
+        return Settled(said.all(), said.rounds, effort.at_first(number), drawing.marked)
     said, needed = drawing.look()
     return Settled(said.all(), said.rounds, needed, drawing.marked)
 

@@ -1,0 +1,99 @@
+"""Rounds of queries over worlds that Spark answers: which rows its windows have in them, and jobs for further ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from punctual.clock import Micros, SystemClock
+from punctual.engine.answers.read_here import of_tables
+from punctual.engine.batch.isolate import reason
+from punctual.engine.batch.state_faults import state_fault
+from punctual.engine.held.retained_rows import RetainedFiles
+from punctual.kinds.job_group import JobGroup
+from punctual.kinds.world_run import WorldsStopError
+from punctual.plan.row_query import RowStatement, RowWindow
+from punctual.plan.shared import RowReader
+from punctual.runtime.backend import Backend, RowWork
+from punctual.runtime.operators.answer_rows import TooManyRowsError
+from punctual.runtime.operators.window_rows import Rounds, WindowOrder
+from punctual.runtime.row_queries.plan_graph import RunawayError
+
+ROWS_AT_ONCE = 1 << 22
+"""Of all windows in all rounds of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkBounds:
+    """How many rows an answer may have, how many a join may make on the way to it, and the seed of draws."""
+
+    answer_rows: int
+    join_rows: int
+    seed: int
+
+
+def statement_work(job: JobGroup, at: Micros, rows: RetainedFiles, bounds: WorkBounds, rounds: range) -> RowWork:
+    """A query that Spark answers at an instant, in these rounds where its windows differ between worlds."""
+    (one,) = job.asked.asked
+    assert isinstance(one.reader, RowReader)
+    assert isinstance(one.reader.statement, RowStatement)
+    query = one.reader.query
+    statement = one.reader.statement.since(at - rows.least(query.streams))  # before that a subquery was not answered
+
+    def order(window: RowWindow) -> WindowOrder:
+        found = rows.window(window, at)
+        if window.drawn is None:
+            return found
+        return replace(found, rounds=Rounds(len(rounds), bounds.seed, at, rounds.start))
+
+    windows = tuple(order(window) for window in statement.windows)
+    return RowWork(query.name, statement, one.types, at, windows, bounds.answer_rows, bounds.join_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowRounds:
+    """Asks for further rounds of the only query of a job (`kinds.world_run.RowsOfRounds`)."""
+
+    job: JobGroup
+    retained: RetainedFiles
+    tables: Mapping[str, pa.Table]
+    backend: Backend
+    bounds: WorkBounds
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows all rounds of an answer may have together."""
+        return self.bounds.answer_rows
+
+    def rows(self, at: Micros, rounds: range) -> list[pa.Array]:
+        """The columns of its result rows in these rounds, round after round."""
+        step = self._at_once(at)
+        ranges = [rounds[first : first + step] for first in range(0, len(rounds), step)]
+        return of_tables([self._rows(at, some) for some in ranges]).values
+
+    def now(self) -> float:
+        """The time by the machine's steady clock."""
+        return float(SystemClock().monotonic())
+
+    def _at_once(self, at: Micros) -> int:
+        """In how many rounds a job may have all rows of the windows."""
+        windows = statement_work(self.job, at, self.retained, self.bounds, range(1)).windows
+        return max(1, int(ROWS_AT_ONCE // max(1.0, sum(self.retained.rows_of(one) for one in windows))))
+
+    def _rows(self, at: Micros, rounds: range) -> pa.Table:
+        work = statement_work(self.job, at, self.retained, self.bounds, rounds)
+        try:
+            (found,) = self.backend.rows([work], self.tables).tables
+        except TooManyRowsError as problem:
+            fact = f"{len(rounds):,} rounds have {problem.rows:,} rows or more, and may have {problem.limit:,}"
+            raise WorldsStopError(work.query, None, f"{fact} (SET max_answer_rows)") from problem
+        except RunawayError as problem:
+            raise WorldsStopError(work.query, None, f"{problem.excess.fact} (SET max_join_rows)") from problem
+        except Exception as problem:
+            fault = state_fault(problem)
+            if not self.backend.alive() or fault is not None:
+                raise fault or problem from problem
+            raise WorldsStopError(work.query, None, reason(problem)) from problem
+        return found
