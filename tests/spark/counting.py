@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import sleep
 from typing import Any
+from uuid import uuid4
 
 from py4j.clientserver import ClientServerConnection
 from py4j.java_gateway import GatewayConnection
@@ -57,10 +59,13 @@ def counting(spark: SparkSession) -> Iterator[Count]:
 
 def _job_number(spark: SparkSession) -> int:
     context = spark.sparkContext
-    before, group = context.getLocalProperty("spark.jobGroup.id"), "counting"
+    before, group = context.getLocalProperty("spark.jobGroup.id"), f"counting {uuid4()}"
     context.setLocalProperty("spark.jobGroup.id", group)
     try:
         context.parallelize([0], 1).count()
-        return max(context.statusTracker().getJobIdsForGroup(group))
+        # Spark's status hears of a job a little later, on a thread of its own: later still on busy cores.
+        while not (numbers := context.statusTracker().getJobIdsForGroup(group)):
+            sleep(0.01)
+        return max(numbers)
     finally:
         context.setLocalProperty("spark.jobGroup.id", before)
