@@ -40,7 +40,9 @@ _NEAR = 2.0**-50
 _SPLIT = 2.0**27 + 1.0
 
 
-def bundle_sums(group: I64, groups: int, values: F64, present: Bools | None = None) -> tuple[Loose, bool]:
+def bundle_sums(
+    group: I64, groups: int, values: F64, present: Bools | None = None, order: I64 | None = None
+) -> tuple[Loose, bool]:
     """The sum of each group in each round, and whether all values are in it: those that are not finite are left out.
 
     The sum of group g in the j-th round is number ``g * rounds + j``.
@@ -53,6 +55,8 @@ def bundle_sums(group: I64, groups: int, values: F64, present: Bools | None = No
         Rows by rounds.
     present : Bools, optional
         Rows by rounds: where there is a value; everywhere without it.
+    order : I64, optional
+        The rows in an order in which those of a group follow each other, where that is known.
 
     Examples
     --------
@@ -65,7 +69,7 @@ def bundle_sums(group: I64, groups: int, values: F64, present: Bools | None = No
     most, least = _magnitudes(values, mask, present is not None)
     if most >= _INFINITE:
         finite = np.isfinite(values)
-        return bundle_sums(group, groups, values, finite if present is None else finite & present)[0], False
+        return bundle_sums(group, groups, values, finite if present is None else finite & present, order)[0], False
     if most == 0:
         return Loose(UNIT, np.zeros((groups * rounds, 1), np.int64)), True
     bits, last = (most >> 52) - 1022, max(least >> 52, 1) - 1075  # below 2**bits, and multiples of 2**last
@@ -77,7 +81,8 @@ def bundle_sums(group: I64, groups: int, values: F64, present: Bools | None = No
         return sum_doubles(cell, groups * rounds, values[chosen].view(np.int64)), True
     digits = np.zeros((groups * rounds, top - bottom + 2), np.int64)
     quanta = np.exp2(32.0 * np.arange(top, bottom - 1, -1))
-    _add(np.argsort(group, kind="stable"), group, values, mask, present is not None, quanta, digits)
+    by_group = np.argsort(group, kind="stable") if order is None else order
+    _add(by_group, group, values, mask, present is not None, quanta, digits)
     return Loose(UNIT + bottom, digits), True
 
 

@@ -44,7 +44,14 @@ class Fold:
     greatest: F64 | None = None
 
 
-def fold(functions: Collection[Function], group: I64, groups: int, values: F64, present: Bools | None = None) -> Fold:
+def fold(
+    functions: Collection[Function],
+    group: I64,
+    groups: int,
+    values: F64,
+    present: Bools | None = None,
+    order: I64 | None = None,
+) -> Fold:
     """What some functions need to know of a bundle.
 
     Parameters
@@ -57,6 +64,8 @@ def fold(functions: Collection[Function], group: I64, groups: int, values: F64, 
         Rows by rounds; of rows that are certain, one round.
     present : Bools, optional
         Where there is a value; everywhere without it. To count rows, where they exist.
+    order : I64, optional
+        The rows in an order in which those of a group follow each other, where that is known.
 
     Examples
     --------
@@ -75,7 +84,7 @@ def fold(functions: Collection[Function], group: I64, groups: int, values: F64, 
         _count(group, mask, count)
     sums, odd, least, greatest = None, None, None, None
     if any(function in functions for function in SUMMED):
-        sums, whole = bundle_sums(group, groups, values, None if present is None else mask)
+        sums, whole = bundle_sums(group, groups, values, None if present is None else mask, order)
         if not whole:
             odd = np.zeros((3, *shape), np.int64)
             _count_odd(group, values, mask, present is not None, odd)

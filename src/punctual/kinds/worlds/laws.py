@@ -98,6 +98,8 @@ class DrawnColumn:
         parts = [(law, np.flatnonzero(np.isin(law.rows, rows, assume_unique=True))) for law in self.laws]
         if not any(chosen.size for _law, chosen in parts):
             return certain.bundle(rows)
+        if rows.size == self.identity.size == parts[0][1].size and isinstance(parts[0][0].law, Normal | Uniform):
+            return Bundle(draw_numbers(self.drawn_from, self.identity, parts[0][0].law, rounds), None, certain.kind)
         values = np.repeat(certain.values[rows][:, None], len(rounds), axis=1)
         known = None if certain.known is None else np.repeat(certain.known[rows][:, None], len(rounds), axis=1)
         for law, chosen in parts:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import F64, I64, Bools
@@ -24,8 +26,12 @@ from punctual.kinds.worlds.world_rows import Leaves, WorldRows, bundle_bytes, ex
 from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves
 from punctual.plan.worlds import Folded, Worlds
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 BLOCK_NUMBERS = 1 << 18
 """About how many numbers a bundle has: two megabytes."""
+MOST_BLOCK_NUMBERS = 1 << 20
+"""Of many rows it has more, up to eight megabytes, so that the rounds of a row are not too few for vectors."""
+FEWEST_ROUNDS_AT_ONCE = 64
 MOST_ROUNDS_AT_ONCE = 1024
 
 
@@ -79,7 +85,8 @@ def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
 
 def rounds_at_once(rows: int) -> int:
     """How many rounds are drawn at once, so that bundles of so many rows stay small."""
-    return max(1, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
+    few = min(FEWEST_ROUNDS_AT_ONCE, MOST_BLOCK_NUMBERS // max(1, rows))
+    return max(1, few, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
 
 
 class GroupsInWorlds:
@@ -94,9 +101,8 @@ class GroupsInWorlds:
         self.keys, self.groups, self.everything = found.keys, found.groups, found.every
         chosen, group = self.everything.rows, self.everything.group
         varies = rows.uncertain(attributes_read(body))[chosen]
-        self._same = RowsOfGroups(chosen[~varies], group[~varies])
-        self._varying = RowsOfGroups(chosen[varies], group[varies])
-        self._same_folds = self._folds_of_same()
+        self._same = RowsOfGroups.of(chosen[~varies], group[~varies])
+        self._varying = RowsOfGroups.of(chosen[varies], group[varies])
         self.at_once = rounds_at_once(self._varying.rows.size)
         """How many rounds are drawn at once."""
 
@@ -130,7 +136,8 @@ class GroupsInWorlds:
             found &= True if known is None else known
         return found.ravel()
 
-    def _folds_of_same(self) -> list[tuple[Fold, Kind]]:
+    @cached_property
+    def _same_folds(self) -> list[tuple[Fold, Kind]]:
         leaf = self.rows_of_window.leaves(self._same.rows, range(1))
         where = where_in_worlds(self._body, leaf)
         return [self._folded(one, self._same, where, leaf) for one in (*self._folds, ROWS)]
@@ -150,15 +157,17 @@ class GroupsInWorlds:
             where = cache(lambda: where_in_worlds(self._body, leaf))
             exists = cache(lambda: window.existing(part.rows, rounds))
 
-            def aggregate(one: Folded, same: Fold, kind: Kind) -> Bundle:
+            def aggregate(number: int, one: Folded) -> Bundle:
                 present = where() if one.stored else both(where(), exists())
-                found, _kind = self._folded(one, part, present, leaf)
-                return finished_bundle(one, merged(found, same), kind)
+                found, kind = self._folded(one, part, present, leaf)
+                if self._same.rows.size:
+                    found = merged(found, self._same_folds[number][0])
+                return finished_bundle(one, found, kind)
 
             every = []
-            for one, name, same in zip((*self._folds, ROWS), self._names, self._same_folds):
+            for number, (one, name) in enumerate(zip((*self._folds, ROWS), self._names)):
                 of_rounds = None if name is None else (name, rounds.start, rounds.stop)
-                every.append(window.shared.of(of_rounds, partial(aggregate, one, *same), bundle_bytes))
+                every.append(window.shared.of(of_rounds, partial(aggregate, number, one), bundle_bytes))
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
 
     @cached_property
@@ -183,9 +192,8 @@ class GroupsInWorlds:
         values, present, kind = folded_values(folded, part.rows.size, present, leaf)
         width = max(values.shape[1], 1 if present is None else present.shape[1])
         shape = (part.rows.size, width)
-        mask = None if present is None else np.ascontiguousarray(np.broadcast_to(present, shape))
-        whole = np.ascontiguousarray(np.broadcast_to(values, shape))
-        return fold([function_of(folded, kind)], part.group, self.groups, whole, mask), kind
+        mask = None if present is None else filled(present, shape)
+        return fold([function_of(folded, kind)], part.group, self.groups, filled(values, shape), mask, part.order), kind
 
 
 def _world_bytes(worlds: GroupWorlds) -> int:
@@ -198,10 +206,15 @@ ROWS = Folded("count")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsOfGroups:
-    """Some rows, in ascending order, and the group of each."""
+    """Some rows, in ascending order, and the group of each; and their places in an order by group."""
 
     rows: I64
     group: I64
+    order: I64
+
+    @staticmethod
+    def of(rows: I64, group: I64) -> RowsOfGroups:
+        return RowsOfGroups(rows, group, np.argsort(group, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,10 +237,10 @@ def _grouped(body: Worlds, rows: WorldRows) -> GroupedRows:
     keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
     codes, distinct = encode(keys, chosen.size)
     if not keys:
-        return GroupedRows([], 1 if chosen.size or not body.grouped else 0, RowsOfGroups(chosen, codes))
+        return GroupedRows([], 1 if chosen.size or not body.grouped else 0, RowsOfGroups.of(chosen, codes))
     rank = order(distinct) if chosen.size else np.zeros(0, np.int64)
     found = [key.take(pa.array(np.argsort(rank))) for key in distinct]
-    return GroupedRows(found, int(rank.size), RowsOfGroups(chosen, rank[codes]))
+    return GroupedRows(found, int(rank.size), RowsOfGroups.of(chosen, rank[codes]))
 
 
 def attributes_read(body: Worlds) -> frozenset[int]:
@@ -256,7 +269,7 @@ def folded_values(
     if folded.argument is None:
         return np.zeros((rows, 1)), present, "whole"
     argument = evaluate(folded.argument, leaf)
-    values: F64 = np.broadcast_to(argument.values, (rows, argument.values.shape[1])).astype(np.float64)
+    values: F64 = filled(argument.values, (rows, argument.values.shape[1])).astype(np.float64, copy=False)
     return values, both(present, argument.known), argument.kind
 
 
@@ -303,6 +316,11 @@ def conjuncts(where: WorldExpression | None) -> list[WorldExpression]:
 def is_drawn(expression: WorldExpression) -> bool:
     """Whether an expression of rows differs between worlds."""
     return any(isinstance(leaf, DrawnAttribute) for leaf in leaves(expression))
+
+
+def filled(values: NDArray[Scalar], shape: tuple[int, int]) -> NDArray[Scalar]:
+    """The same for all rows and rounds, and not copied where it is so already."""
+    return values if values.shape == shape else np.broadcast_to(values, shape).copy()
 
 
 def both(one: Bools | None, other: Bools | None) -> Bools | None:
