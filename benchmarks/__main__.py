@@ -49,6 +49,7 @@ NAMES = (
     "anytime_allocation",
     "anytime_planning",
     "anytime_online",
+    "anytime_live",
 )
 
 

@@ -14,12 +14,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.answer_reader import Tail
 from benchmarks.processes import ROOT
 from benchmarks.quality_workload import arrivals
 from punctual.clock import Micros, instant_us
@@ -83,18 +84,6 @@ def seen(world: subprocess.Popen[bytes]) -> Seen:
     return Seen([(when, answer) for when, answer in found["answers"]], written, found["rows"])
 
 
-class _Tail:
-    """Lines that were appended to a file since the last look."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: IO[str] = path.open()
-        self._begun = ""
-
-    def lines(self) -> list[str]:
-        *whole, self._begun = (self._begun + self._file.read()).split("\n")
-        return whole
-
-
 def _came(script: Script, found: Seen) -> int:
     return sum(script.after < instant_us(answer["at"]) <= script.last for _when, answer in found.answers)
 
@@ -106,7 +95,7 @@ def _now() -> Micros:
 def _play(script: Script) -> Seen:
     chance = np.random.default_rng(script.seed)
     found = Seen([], {}, 0)
-    tails: dict[Path, _Tail] = {}
+    tails: dict[Path, Tail] = {}
     pending = list(enumerate(script.rates))
     while _now() < script.until and (pending or _came(script, found) < script.wanted):
         _look(Path(script.out), tails, found)
@@ -133,11 +122,11 @@ def _write(script: Script, chance: np.random.Generator, rate: float, begin: Micr
     return rows
 
 
-def _look(out: Path, tails: dict[Path, _Tail], found: Seen) -> None:
+def _look(out: Path, tails: dict[Path, Tail], found: Seen) -> None:
     came: list[tuple[Micros, str]] = []
     for path in out.glob("*.jsonl"):
         if path not in tails:
-            tails[path] = _Tail(path)
+            tails[path] = Tail(path)
         came += [(_now(), line) for line in tails[path].lines()]
     # What reading them takes must not make the others look late.
     found.answers += [(when, msgspec.structs.asdict(_READ.decode(line))) for when, line in came]

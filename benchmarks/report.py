@@ -22,10 +22,14 @@ from rich.table import Table
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.ticker import NullLocator
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = Path(__file__).parents[1] / "build" / "benchmarks"
 """Where results of the quick form go: they check the benchmark, not the program."""
+
+MOST_PLACES = 9
+"""So many places of an axis have room for their numbers."""
 
 Point = tuple[float, float]
 
@@ -55,6 +59,8 @@ class Picture:
     labels: Sequence[str] = ()
     dashed: Sequence[str] = ()
     """Series that were extrapolated and not measured."""
+    spread: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """By series, the standard deviation at each point, drawn as a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +127,44 @@ def _text(value: Any) -> str:
 
 
 def _draw(result: Result, path: Path) -> None:
-    figure, axes = plt.subplots(1, len(result.pictures), figsize=(6.4 * len(result.pictures), 4.2), squeeze=False)
-    for axis, picture in zip(axes[0], result.pictures):
+    count = len(result.pictures)
+    width = count if count <= 3 else 2 if count == 4 else 3
+    height = -(-count // width)
+    figure, axes = plt.subplots(height, width, figsize=(6.4 * width, 4.2 * height), squeeze=False)
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    for axis, picture in zip(axes.flat, result.pictures):
         if picture.labels:
             _bars(axis, picture)
         else:
-            for name, points in picture.series.items():
-                xs, ys = zip(*points)
-                axis.plot(xs, ys, "--o" if name in picture.dashed else "-o", label=name, markersize=4)
-            if picture.logarithmic:
-                axis.set_xscale("log")
-                axis.set_yscale("log")
+            _lines(axis, picture)
         axis.set_xlabel(picture.x)
         axis.set_ylabel(picture.y)
         axis.set_ylim(bottom=None if picture.logarithmic and not picture.labels else 0)
         axis.grid(alpha=0.3)
         if len(picture.series) > 1:
-            axis.legend(frameon=False, fontsize=8)
+            # Bars reach to the top, so nothing may stand there.
+            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18), "ncols": 2} if picture.labels else {}
+            axis.legend(frameon=False, fontsize=8, **below)
     figure.suptitle(result.title, fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def _lines(axis: Any, picture: Picture) -> None:
+    for name, points in picture.series.items():
+        xs, ys = zip(*points)
+        line = "--o" if name in picture.dashed else "-o"
+        spread = picture.spread.get(name)
+        axis.errorbar(xs, ys, yerr=spread, fmt=line, label=name, markersize=4, capsize=4)
+    if picture.logarithmic:
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        places = sorted({x for points in picture.series.values() for x, _y in points})
+        if len(places) <= MOST_PLACES:  # as numbers, not as powers of ten
+            axis.set_xticks(places, [f"{place:,g}" for place in places])
+            axis.xaxis.set_minor_locator(NullLocator())
 
 
 def _bars(axis: Any, picture: Picture) -> None:

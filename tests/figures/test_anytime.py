@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import anytime_online, anytime_planning
+from benchmarks import anytime_live, anytime_online, anytime_planning
+from benchmarks.answer_reader import Seen, half_width
 from benchmarks.anytime_costs import Cost
+from benchmarks.anytime_live_engine import Standing, wanted
+from benchmarks.anytime_live_runs import judged
 from benchmarks.anytime_stages import RELATIVE, Stage, in_epoch, rounds_for_load, staged
 from benchmarks.anytime_virtual import Costs, Run, online, planned
 from benchmarks.anytime_workload import ROUNDS, asked
@@ -132,3 +135,38 @@ def test_online_in_its_quick_form() -> None:
     by_load = {(load, mode): whole for load, mode, _n, _one, whole, *_rest in result.rows}
     for mode in ("online", "planned"):
         assert by_load[50, mode] >= by_load[90, mode] >= by_load[120, mode]
+
+
+def test_half_widths_are_those_of_intervals() -> None:
+    error = {"n": {"low": [1.0, None, 4.0], "high": [3.0, None, 8.0]}, "w": {"confidence": None, "level": [0.9]}}
+    assert half_width(error) == 1.5
+    assert half_width(None) is None
+    assert half_width({"w": {"confidence": None}}) is None
+
+
+def test_a_stage_that_never_came_met_nothing() -> None:
+    query = Standing("q", "q5", "", (1.0, 2.0), 100)
+    which = wanted([query], SECOND, 10 * SECOND, range(1, 3))
+    assert which == {("q", at * SECOND, number) for at in (10, 11) for number in (0, 1)}
+    times = {"released": 0, "deadline": SECOND, "answered": SECOND - 20}
+    answers = [
+        Seen("q", 10 * SECOND, 0, seen=SECOND - 5, on_time=True, rounds=150, reached=True, half_width=None, **times),
+        Seen("q", 10 * SECOND, 1, seen=SECOND + 5, on_time=True, rounds=150, reached=False, half_width=None, **times),
+        Seen("q", 12 * SECOND, 0, seen=SECOND - 5, on_time=True, rounds=150, reached=True, half_width=None, **times),
+    ]
+    found = judged(0.5, "online", SECOND, which, {"q": query}, answers, (1.5, 0.25))
+    assert (found.stages, found.came, found.on_time, found.seen_in_time, found.reached) == (4, 0.5, 0.5, 0.25, 0.25)
+    assert found.essential == pytest.approx((1 + 0.75) / 4)
+    assert (found.cores, found.others, found.slack_s) == (1.5, 0.25, -5e-6)
+
+
+def test_live_in_its_quick_form() -> None:
+    """Every part of it runs; how many are on time is the machine's."""
+    result = anytime_live.run(quick=True)
+    assert [(mode, load) for mode, load, *_rest in result.rows] == [("online", 50), ("epoch", 50)]
+    for _mode, _load, _step, stages, *shares in result.rows:
+        assert stages > 0
+        assert all(0 <= share <= 100 for share in shares[:4])
+    assert len(result.goals) == 7
+    assert all(np.isfinite(goal.measured) for goal in result.goals)
+    assert len(result.pictures) == 2
