@@ -52,6 +52,14 @@ class _Law:
     law: Number | Choice
     pool: Plain | None = None
 
+    def take(self, chosen: I64) -> _Law:
+        """Some of the rows, by their places among these. The lists of DISCRETE are the rows' own: others go."""
+        rows, law, pool = self.rows[chosen], self.law.take(chosen), self.pool
+        if isinstance(self.law, Weighted) and pool is not None:
+            members, _offsets = self.law.places(chosen)
+            pool = Plain(pool.values[members], None if pool.known is None else pool.known[members], pool.kind)
+        return _Law(rows, law, pool)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnColumn:
@@ -100,20 +108,18 @@ class DrawnColumn:
             return certain.bundle(rows)
         values = np.repeat(certain.values[rows][:, None], len(rounds), axis=1)
         known = None if certain.known is None else np.repeat(certain.known[rows][:, None], len(rounds), axis=1)
-        for law, chosen in parts:
+        for every, chosen in parts:
             if not chosen.size:
                 continue
-            where = np.searchsorted(rows, law.rows[chosen])
-            whole = chosen.size == law.rows.size
-            taken = law.law if whole else law.law.take(chosen)
-            identity = self.identity[law.rows[chosen]]
-            if isinstance(taken, Normal | Uniform):
-                values[where] = draw_numbers(self.drawn_from, identity, taken, rounds)
+            law = every if chosen.size == every.rows.size else every.take(chosen)
+            where, identity = np.searchsorted(rows, law.rows), self.identity[law.rows]
+            if isinstance(law.law, Normal | Uniform):
+                values[where] = draw_numbers(self.drawn_from, identity, law.law, rounds)
                 if known is not None:
                     known[where] = True
                 continue
             assert law.pool is not None, "a choice without values"
-            places = draw_places(self.drawn_from, identity, taken, rounds)
+            places = draw_places(self.drawn_from, identity, law.law, rounds)
             values[where] = law.pool.values[places]
             missing = places < 0
             if law.pool.known is not None or missing.any():
