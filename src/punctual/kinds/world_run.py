@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.draw.function_calls import FunctionCall
+from punctual.kernel.draw.kept_folds import KeptFolds
 from punctual.kinds.clause import Clause
 from punctual.plan.worlds import Called
 
@@ -61,6 +62,8 @@ class WorldRun:
     functions: Functions | None = None
     shared: SharedWorlds | None = None
     """What the queries of a pass have in common; None: each draws for itself."""
+    kept: KeptFolds | None = None
+    """The first rounds of panes; None: no rounds are kept."""
 
     def sharing(self) -> WorldRun:
         """The same for a pass."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from punctual.kernel.arrays.row_hashes import U64
 from punctual.kernel.arrays.shared import digest
@@ -42,6 +43,8 @@ from punctual.plan.uncertain import FoundBy
 from punctual.plan.worlds import Attribute
 
 FOREVER = 2**62
+Content = tuple[NDArray[Any], I64 | None]
+"""Values of rows; where a row has several, with where those of each begin, and the last ones end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +83,18 @@ class DrawnColumn:
             parts += [type(one.law).__name__, one.rows, *(getattr(one.law, part.name) for part in fields(one.law))]
             parts += [] if one.pool is None else [one.pool.values, one.pool.known]
         return digest(*parts)
+
+    def contents(self, rows: I64) -> list[Content]:
+        """What the draws of some rows follow from, where they need their rows alone."""
+        (law,) = (one.take(rows) for one in self.laws)
+        found: list[Content] = [(self.identity[rows], None)]
+        if isinstance(law.law, Normal | Uniform):
+            return [*found, *((getattr(law.law, part.name), None) for part in fields(law.law))]
+        assert isinstance(law.law, Weighted), "a draw that needs other rows"
+        assert law.pool is not None, "a choice without values"
+        offsets, pool = law.law.offsets, law.pool
+        lists = (law.law.cumulative, pool.values, pool.there())
+        return [*found, (np.diff(offsets), None), *((one, offsets) for one in lists)]
 
     @property
     def uncertain(self) -> Bools:

@@ -20,13 +20,10 @@ from punctual.kernel.draw import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.bundle_values import Bundle, Kind
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.rounds.panes import Folds, Keeping, PaneRounds, RowsOfGroups, panes_of, rounds_at_once
 from punctual.kinds.worlds.world_rows import Leaves, WorldRows, bundle_bytes, expressions_of
 from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves
 from punctual.plan.worlds import Folded, Worlds
-
-BLOCK_NUMBERS = 1 << 18
-"""About how many numbers a bundle has: two megabytes."""
-MOST_ROUNDS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,15 +74,10 @@ def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
     return Bundle(values, np.concatenate(known, axis=1), parts[0].kind)
 
 
-def rounds_at_once(rows: int) -> int:
-    """How many rounds are drawn at once, so that bundles of so many rows stay small."""
-    return max(1, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
-
-
 class GroupsInWorlds:
-    """The groups of a window, ready for rounds."""
+    """The groups of a window, ready for rounds; where ``keeping`` says so, panes keep the first of them."""
 
-    def __init__(self, body: Worlds, rows: WorldRows) -> None:
+    def __init__(self, body: Worlds, rows: WorldRows, keeping: Keeping | None = None) -> None:
         self._body, self.rows_of_window, self.codes = body, rows, rows.codes
         self._folds = folds_of(body)
         chosen = counted_rows(body, rows)
@@ -100,13 +92,25 @@ class GroupsInWorlds:
         read = frozenset(
             leaf.number for one in expressions_of(body) for leaf in leaves(one) if isinstance(leaf, DrawnAttribute)
         )
-        self.everything = RowsOfGroups(chosen, group)
+        self.everything = RowsOfGroups(chosen, group, self.groups)
         varies = rows.uncertain(read)[chosen]
-        self._same = RowsOfGroups(chosen[~varies], group[~varies])
-        self._varying = RowsOfGroups(chosen[varies], group[varies])
+        self._same = RowsOfGroups(chosen[~varies], group[~varies], self.groups)
+        self._varying = RowsOfGroups(chosen[varies], group[varies], self.groups)
         self._same_folds = self._folds_of_same()
-        self.at_once = rounds_at_once(self._varying.rows.size)
-        """How many rounds are drawn at once."""
+        self._panes = None if keeping is None else self._in_panes(keeping)
+        self.kept = 0 if self._panes is None else self._panes.rounds
+        """So many rounds panes keep."""
+
+    def _in_panes(self, keeping: Keeping) -> PaneRounds | None:
+        """The panes of the window, where it is less work to put them together than to draw all rows."""
+        conditions = [one for one in conjuncts(self._body.where) if is_drawn(one)]
+        if not self.varies or None in self._names:
+            return None
+        return panes_of(keeping, self.rows_of_window, self._varying, (*self._folds, ROWS), conditions)
+
+    def at_once(self, first: int) -> int:
+        """How many rounds are drawn at once from this one on: those that panes keep are one part."""
+        return self.kept - first if first < self.kept else rounds_at_once(self._varying.rows.size)
 
     @property
     def varies(self) -> bool:
@@ -138,25 +142,38 @@ class GroupsInWorlds:
 
     def part(self, rounds: range) -> GroupWorlds:
         """What the groups are in some rounds."""
-        part = self._varying
-        if not part.rows.size:
-            every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
+        folds, window = (*self._folds, ROWS), self.rows_of_window
+        if not self.varies:
+            every = [finished_bundle(one, *same) for one, same in zip(folds, self._same_folds)]
+            return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+        names = [None if name is None else (name, rounds.start, rounds.stop) for name in self._names]
+        if self._panes is not None and rounds.stop <= self.kept:
+            wanted = [number for number, name in enumerate(names) if not window.shared.has(name)]
+            found: Folds = self._panes.folds(wanted, rounds, self._folds_of).__getitem__
         else:
-            window = self.rows_of_window
-            leaf = window.leaves(part.rows, rounds, self._rows_name)
-            where = cache(lambda: where_in_worlds(self._body, leaf))
-            exists = cache(lambda: window.existing(part.rows, rounds))
+            found = self._folds_of(self._varying, rounds, self._rows_name)
 
-            def aggregate(one: Folded, same: Fold, kind: Kind) -> Bundle:
-                present = where() if one.stored else both(where(), exists())
-                found, _kind = self._folded(one, part, present, leaf)
-                return finished_bundle(one, merged(found, same), kind)
+        def aggregate(number: int) -> Bundle:
+            same, kind = self._same_folds[number]
+            return finished_bundle(folds[number], merged(found(number), same), kind)
 
-            every = []
-            for one, name, same in zip((*self._folds, ROWS), self._names, self._same_folds):
-                of_rounds = None if name is None else (name, rounds.start, rounds.stop)
-                every.append(window.shared.of(of_rounds, partial(aggregate, one, *same), bundle_bytes))
+        every = [
+            window.shared.of(name, partial(aggregate, number), bundle_bytes) for number, name in enumerate(names)
+        ]  # fmt: skip
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+
+    def _folds_of(self, part: RowsOfGroups, rounds: range, named: Hashable) -> Folds:
+        """Aggregates over some rows in some rounds; ``named`` tells the rows from others."""
+        window = self.rows_of_window
+        leaf = window.leaves(part.rows, rounds, named)
+        where = cache(lambda: where_in_worlds(self._body, leaf))
+        exists = cache(lambda: window.existing(part.rows, rounds))
+
+        def found(number: int) -> Fold:
+            one = (*self._folds, ROWS)[number]
+            return self._folded(one, part, where() if one.stored else both(where(), exists()), leaf)[0]
+
+        return found
 
     @cached_property
     def _rows_name(self) -> bytes:
@@ -182,19 +199,11 @@ class GroupsInWorlds:
         shape = (part.rows.size, width)
         mask = None if present is None else np.ascontiguousarray(np.broadcast_to(present, shape))
         whole = np.ascontiguousarray(np.broadcast_to(values, shape))
-        return fold([function_of(folded, kind)], part.group, self.groups, whole, mask), kind
+        return fold([function_of(folded, kind)], part.group, part.groups, whole, mask), kind
 
 
 ROWS = Folded("count")
 """How many rows a group has in a world."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowsOfGroups:
-    """Some rows, in ascending order, and the group of each."""
-
-    rows: I64
-    group: I64
 
 
 def folds_of(body: Worlds) -> tuple[Folded, ...]:
