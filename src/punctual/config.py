@@ -220,6 +220,13 @@ class Options:
         default=0,
         metadata=_option("seed", _integer(0), WHOLE.format(0), "the key of all draws: another one, other worlds"),
     )
+    rounds_kept: int = field(
+        default=64,
+        metadata=_option(
+            "rounds_kept", _integer(0), WHOLE.format(0),
+            "how many rounds of a window are kept, by panes, for windows that overlap with it; 0 keeps none",
+        ),
+    )  # fmt: skip
     closed_forms: bool = field(
         default=True,
         metadata=_option(
@@ -246,7 +253,6 @@ class Options:
 
 
 NOT_YET: Mapping[str, str] = {
-    "rounds_kept": "Monte Carlo rounds that a pane keeps for later answers",
     "advance": "how early idle time starts due work",
     "risk": "aversion to risk, from 0 (cost alone) to 1 (risk alone)",
     "adapt": "how often sharing among model queries is reconsidered",

@@ -78,7 +78,7 @@ def test_instants(text: str, at: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [
     *((name, value) for name in (
-        "rounds_kept", "advance", "risk", "adapt",
+        "advance", "risk", "adapt",
     ) for value in ("auto", "5")),
 ])
 def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
@@ -91,8 +91,16 @@ def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
 def test_an_option_that_is_not_there_yet_is_suggested() -> None:
     """The name is right, so it is what a misspelt one is told to mean."""
     with pytest.raises(ConfigError) as caught:
-        parse_options({"round_kept": "3"})
-    assert caught.value.hint == "did you mean rounds_kept?"
+        parse_options({"advanced": "3"})
+    assert caught.value.hint == "did you mean advance?"
+
+
+def test_how_many_rounds_are_kept() -> None:
+    assert [parse_options({"rounds_kept": text}).rounds_kept for text in ("0", "7")] == [0, 7]
+    assert parse_options({}).rounds_kept == 64
+    with pytest.raises(ConfigError) as caught:
+        parse_options({"rounds_kept": "-1"})
+    assert caught.value.hint == "it accepts a whole number of at least 0"
 
 
 def test_a_plan_is_made_before_its_epoch_and_after_the_one_before_has_begun() -> None:

@@ -233,7 +233,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ("parse.syntax", "CREATE STREAM d (t TIMESTAMP EVENT TIME, x DOUBLE ~ NORMAL(x, 2.5)) FROM FEED", "2.5"),
     ("config.bad-value", "SET tick = soon", "soon"),
     ("config.bad-value", "SET qos = best-of-all", "best-of-all"),
-    ("plan.not-yet", "SET Rounds_kept = 7", "Rounds_kept"),
+    ("plan.not-yet", "SET Advance = 7", "Advance"),
     ("config.bad-value", "SET anytime = sometimes", "sometimes"),
     ("config.bad-value", "SET epoch = 0", "0"),
     ("config.bad-value", "SET lead = 300", "300"),

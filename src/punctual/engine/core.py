@@ -14,12 +14,12 @@ from punctual.config import Options
 from punctual.engine.answers.answering import AnsweredPass, Answering
 from punctual.engine.answers.delivery import Delivery
 from punctual.engine.answers.ended_answers import without_ended
-from punctual.engine.answers.function_jobs import FunctionJobs
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import in_order
 from punctual.engine.answers.pass_jobs import PassJobs
 from punctual.engine.answers.rounds_ahead import RoundsAhead, ToDraw
 from punctual.engine.answers.row_answers import RowBounds
+from punctual.engine.answers.world_runs import WorldRuns
 from punctual.engine.batch.batch_products import Reduced
 from punctual.engine.batch.committed import Committed
 from punctual.engine.batch.failing_clause import reason_to_stop
@@ -96,6 +96,7 @@ class Core:
         self.held = HeldBatches(store, backend, clock, options.placement)
         self.costs = Costs(store.costs, backend, self.held, clock)
         """What reading and answering cost."""
+        self._worlds = WorldRuns(backend, self.costs.rounds)
         self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds, self._to_draw)
         self.ledger = Ledger(
             store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
@@ -383,17 +384,17 @@ class Core:
         return ToDraw(jobs, lambda: self.held.holders.rows, self._world_run())
 
     def _world_run(self) -> WorldRun:
-        options, functions = self.programs.options, self.programs.running.catalog.functions
-        called = FunctionJobs(self.backend, functions, options.max_function_time_us)
-        return WorldRun(options.seed, options.closed_forms, self.costs.rounds, called)
+        return self._worlds.of(self.programs.options, self.programs.running.catalog.functions)
 
     def drop(self, open_from: OpenFrom) -> Callable[[], None]:
         """Forget what no window to come and no open firing can read."""
         work = self.held.drop(open_from)
+        standing = frozenset(query.name for query in self.programs.running.catalog.queries.values())
 
         def forget() -> None:
             work()
             self._memories.forget(self.held.holders.oldest(self.held.progress))
+            self._worlds.only(standing)
 
         return forget
 

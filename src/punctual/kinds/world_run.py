@@ -11,6 +11,7 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.draw.function_calls import FunctionCall
+from punctual.kernel.draw.kept_folds import KeptFolds
 from punctual.kinds.clause import Clause
 from punctual.plan.worlds import Called
 
@@ -81,6 +82,8 @@ class WorldRun:
     by_rows: RowsOfRounds | None = None
     shared: SharedWorlds | None = None
     """What the queries of a pass have in common; None: each draws for itself."""
+    kept: KeptFolds | None = None
+    """The first rounds of panes; None: no rounds are kept."""
 
     def for_pass(self, *, shares: bool = True) -> WorldRun:
         """The same for the queries of one pass, which share what they have in common, or do not."""

@@ -44,10 +44,11 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Existence:
-    """The rows of a stream with PROBABILITY, and perhaps RULE, by the columns that say it."""
+    """The rows of a stream with PROBABILITY, and perhaps RULE, by the columns that say it; and that of their time."""
 
     stream: str
     identity: int
+    time: int
     probability: int
     rule: int | None = None
 

@@ -30,6 +30,10 @@ class SharedWorlds:
         self.found = 0
         """How often something was there already."""
 
+    def has(self, name: Hashable | None) -> bool:
+        """Whether that was made."""
+        return name in self._made
+
     def of(self, name: Hashable | None, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """What has this name; without one it is made for this query alone."""
         if name is None:

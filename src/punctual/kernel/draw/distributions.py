@@ -81,11 +81,15 @@ class Weighted:
         found: Bools = wrong | (np.bincount(row, weights > 0.0, rows) == 0)
         return found
 
-    def take(self, rows: I64) -> Weighted:
-        """Some of the rows; places count anew, in the lists of those rows."""
+    def places(self, rows: I64) -> tuple[I64, I64]:
+        """The places of some of the rows, one list behind the other, and where each list begins among them."""
         sizes = np.diff(self.offsets)[rows]
         offsets = offsets_of(sizes)
-        members = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes)
+        return np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes), offsets
+
+    def take(self, rows: I64) -> Weighted:
+        """Some of the rows; places count anew, in the lists of those rows."""
+        members, offsets = self.places(rows)
         return Weighted(offsets, self.cumulative[members])
 
 

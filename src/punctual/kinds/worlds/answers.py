@@ -19,6 +19,7 @@ from punctual.kinds.job import Job
 from punctual.kinds.result import Result
 from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.by_rows.row_drawing import RowDrawing
+from punctual.kinds.worlds.rounds.panes import keeping
 from punctual.kinds.worlds.rounds.settle import Settled, as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.summaries import Said
@@ -77,12 +78,13 @@ def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) 
         assert isinstance(ahead, WindowDrawing)
         return as_drawn(body.effort, ahead, job.number)
     began = 0.0 if run.meter is None else run.meter.now()
-    drawing = WindowDrawing(body, rows.values, at, run, job.query.name)
+    drawing = WindowDrawing(body, rows.values, at, run, job.query.name, keeping(job.query, body, at, run.kept))
     found = settle(body.effort, drawing, job.number, 1.0 if job.setting is None else job.setting)
     if run.meter is not None:
         new = found.wanted // (job.number + 1) if body.effort.confidence is None else found.wanted
         besides_us = run.meter.now() - began - drawing.drawn_us
-        run.meter.told(job.query.name, besides_us, drawing.drawn_us, found.rounds, new)
+        drawn, new = (max(0, rounds - drawing.kept) for rounds in (found.rounds, new))
+        run.meter.told(job.query.name, besides_us, drawing.drawn_us, drawn, new)
     return found
 
 

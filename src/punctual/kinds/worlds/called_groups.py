@@ -76,13 +76,17 @@ class CalledGroups:
         """Of arguments that wait."""
         self._rounds = 0
         self.codes = rows.codes
-        self.at_once = groups.at_once
-        """How many rounds are drawn at once."""
 
     @property
     def varies(self) -> bool:
         """Whether worlds differ at all."""
         return self._groups.varies
+
+    kept = 0
+
+    def at_once(self, first: int) -> int:
+        """How many rounds are drawn at once."""
+        return self._groups.at_once(first)
 
     @property
     def keys(self) -> list[pa.Array]:

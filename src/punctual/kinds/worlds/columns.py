@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -21,6 +22,10 @@ class Plain:
     values: NDArray[Any]
     known: Bools | None
     kind: Kind
+
+    def there(self) -> Bools:
+        """Where there is a value, for each row."""
+        return np.ones(self.values.size, np.bool_) if self.known is None else self.known
 
     def bundle(self, rows: I64 | None = None) -> Bundle:
         """As a bundle of one round, of some of the rows."""

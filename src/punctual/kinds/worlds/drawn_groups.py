@@ -18,6 +18,7 @@ from punctual.kernel.draw import fold
 from punctual.kernel.draw.bundle_values import Bundle, Kind
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.rounds.panes import rounds_at_once
 from punctual.kinds.worlds.simulate import (
     ROWS,
     GroupWorlds,
@@ -27,7 +28,6 @@ from punctual.kinds.worlds.simulate import (
     folded_values,
     folds_of,
     function_of,
-    rounds_at_once,
     where_in_worlds,
 )
 from punctual.kinds.worlds.world_rows import WorldRows
@@ -52,6 +52,7 @@ class DrawnGroups:
     """The groups of a window, some keys of which are drawn."""
 
     varies = True
+    kept = 0
 
     def __init__(self, body: Worlds, rows: WorldRows) -> None:
         self._body, self._window, self.codes = body, rows, rows.codes
@@ -62,8 +63,6 @@ class DrawnGroups:
         """How many there were in the rounds that were looked at last."""
         self._members: list[I64] = []
         """Of each part of these the group of each row in each round."""
-        self.at_once = rounds_at_once(self._rows.size)
-        """How many rounds are drawn at once."""
 
     def joined(self, parts: Sequence[DrawnCells]) -> GroupWorlds:
         """What the groups are in all of these rounds."""
@@ -77,6 +76,10 @@ class DrawnGroups:
         return GroupWorlds.joined([
             self._block(part.numbers, one, self.groups) for part, one in zip(parts, every)
         ])  # fmt: skip
+
+    def at_once(self, _first: int) -> int:
+        """How many rounds are drawn at once."""
+        return rounds_at_once(self._rows.size)
 
     def members(self, rounds: range) -> tuple[I64, I64]:
         """All rows in ascending order, and the group of each in some of the rounds that were joined."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from punctual.kernel.arrays.row_hashes import U64
 from punctual.kernel.arrays.shared import digest
@@ -42,6 +43,8 @@ from punctual.plan.uncertain import FoundBy
 from punctual.plan.worlds import Attribute
 
 FOREVER = 2**62
+Content = tuple[NDArray[Any], I64 | None]
+"""Values of rows; where a row has several, with where those of each begin, and the last ones end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +54,14 @@ class _Law:
     rows: I64
     law: Number | Choice
     pool: Plain | None = None
+
+    def take(self, chosen: I64) -> _Law:
+        """Some of the rows, by their places among these. The lists of DISCRETE are the rows' own: others go."""
+        rows, law, pool = self.rows[chosen], self.law.take(chosen), self.pool
+        if isinstance(self.law, Weighted) and pool is not None:
+            members, _offsets = self.law.places(chosen)
+            pool = Plain(pool.values[members], None if pool.known is None else pool.known[members], pool.kind)
+        return _Law(rows, law, pool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +83,18 @@ class DrawnColumn:
             parts += [type(one.law).__name__, one.rows, *(getattr(one.law, part.name) for part in fields(one.law))]
             parts += [] if one.pool is None else [one.pool.values, one.pool.known]
         return digest(*parts)
+
+    def contents(self, rows: I64) -> list[Content]:
+        """What the draws of some rows follow from, where they need their rows alone."""
+        (law,) = (one.take(rows) for one in self.laws)
+        found: list[Content] = [(self.identity[rows], None)]
+        if isinstance(law.law, Normal | Uniform):
+            return [*found, *((getattr(law.law, part.name), None) for part in fields(law.law))]
+        assert isinstance(law.law, Weighted), "a draw that needs other rows"
+        assert law.pool is not None, "a choice without values"
+        offsets, pool = law.law.offsets, law.pool
+        lists = (law.law.cumulative, pool.values, pool.there())
+        return [*found, (np.diff(offsets), None), *((one, offsets) for one in lists)]
 
     @property
     def uncertain(self) -> Bools:
@@ -102,20 +125,18 @@ class DrawnColumn:
             return Bundle(draw_numbers(self.drawn_from, self.identity, parts[0][0].law, rounds), None, certain.kind)
         values = np.repeat(certain.values[rows][:, None], len(rounds), axis=1)
         known = None if certain.known is None else np.repeat(certain.known[rows][:, None], len(rounds), axis=1)
-        for law, chosen in parts:
+        for every, chosen in parts:
             if not chosen.size:
                 continue
-            where = np.searchsorted(rows, law.rows[chosen])
-            whole = chosen.size == law.rows.size
-            taken = law.law if whole else law.law.take(chosen)
-            identity = self.identity[law.rows[chosen]]
-            if isinstance(taken, Normal | Uniform):
-                values[where] = draw_numbers(self.drawn_from, identity, taken, rounds)
+            law = every if chosen.size == every.rows.size else every.take(chosen)
+            where, identity = np.searchsorted(rows, law.rows), self.identity[law.rows]
+            if isinstance(law.law, Normal | Uniform):
+                values[where] = draw_numbers(self.drawn_from, identity, law.law, rounds)
                 if known is not None:
                     known[where] = True
                 continue
             assert law.pool is not None, "a choice without values"
-            places = draw_places(self.drawn_from, identity, taken, rounds)
+            places = draw_places(self.drawn_from, identity, law.law, rounds)
             values[where] = law.pool.values[places]
             missing = places < 0
             if law.pool.known is not None or missing.any():

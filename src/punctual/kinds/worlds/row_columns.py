@@ -78,8 +78,8 @@ class RowColumns:
             probability, rule = one.stream.probability, one.stream.rule
             if probability is not None:
                 by = None if rule is None else self._column(one, rule)
-                identity, likely = self._column(one, ROW_IDENTITY), self._column(one, probability)
-                found.append(Existence(one.stream.name, identity, likely, by))
+                identity, time = self._column(one, ROW_IDENTITY), self._column(one, one.stream.event_time)
+                found.append(Existence(one.stream.name, identity, time, self._column(one, probability), by))
         return tuple(found)
 
     @property

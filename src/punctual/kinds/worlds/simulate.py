@@ -22,17 +22,12 @@ from punctual.kernel.draw import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.bundle_values import Bundle, Kind
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
+from punctual.kinds.worlds.rounds.panes import Folds, Keeping, PaneRounds, RowsOfGroups, panes_of, rounds_at_once
 from punctual.kinds.worlds.world_rows import Leaves, WorldRows, bundle_bytes, expressions_of
 from punctual.plan.world_expression import DrawnAttribute, Operation, WorldExpression, leaves
 from punctual.plan.worlds import Folded, Worlds
 
 Scalar = TypeVar("Scalar", bound=np.generic)
-BLOCK_NUMBERS = 1 << 18
-"""About how many numbers a bundle has: two megabytes."""
-MOST_BLOCK_NUMBERS = 1 << 20
-"""Of many rows it has more, up to eight megabytes, so that the rounds of a row are not too few for vectors."""
-FEWEST_ROUNDS_AT_ONCE = 64
-MOST_ROUNDS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,16 +78,10 @@ def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
     return Bundle(values, np.concatenate(known, axis=1), parts[0].kind)
 
 
-def rounds_at_once(rows: int) -> int:
-    """How many rounds are drawn at once, so that bundles of so many rows stay small."""
-    few = min(FEWEST_ROUNDS_AT_ONCE, MOST_BLOCK_NUMBERS // max(1, rows))
-    return max(1, few, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
-
-
 class GroupsInWorlds:
-    """The groups of a window, ready for rounds."""
+    """The groups of a window, ready for rounds; where ``keeping`` says so, panes keep the first of them."""
 
-    def __init__(self, body: Worlds, rows: WorldRows) -> None:
+    def __init__(self, body: Worlds, rows: WorldRows, keeping: Keeping | None = None) -> None:
         self._body, self.rows_of_window, self.codes = body, rows, rows.codes
         self.itself = object()
         """What names these very groups."""
@@ -101,16 +90,33 @@ class GroupsInWorlds:
         self.keys, self.groups, self.everything = found.keys, found.groups, found.every
         chosen, group = self.everything.rows, self.everything.group
         varies = rows.uncertain(attributes_read(body))[chosen]
-        self._same = RowsOfGroups.of(chosen[~varies], group[~varies])
-        self._varying = RowsOfGroups.of(chosen[varies], group[varies])
-        self.at_once = rounds_at_once(self._varying.rows.size)
-        """How many rounds are drawn at once."""
+        self._same = RowsOfGroups.of(chosen[~varies], group[~varies], self.groups)
+        self._varying = RowsOfGroups.of(chosen[varies], group[varies], self.groups)
+        self._panes = None if keeping is None else self._in_panes(keeping)
+        self.kept = 0 if self._panes is None else self._panes.rounds
+        """So many rounds panes keep."""
+
+    def _in_panes(self, keeping: Keeping) -> PaneRounds | None:
+        """The panes of the window, where it is less work to put them together than to draw all rows."""
+        conditions = [one for one in conjuncts(self._body.where) if is_drawn(one)]
+        if not self.varies or None in self._names:
+            return None
+        return panes_of(keeping, self.rows_of_window, self._varying, (*self._folds, ROWS), conditions)
+
+    def at_once(self, first: int) -> int:
+        """How many rounds are drawn at once from this one on: those that panes keep are one part."""
+        return self.kept - first if first < self.kept else rounds_at_once(self._varying.rows.size)
 
     @staticmethod
-    def of(body: Worlds, rows: WorldRows) -> GroupsInWorlds:
+    def of(body: Worlds, rows: WorldRows, keeping: Keeping | None = None) -> GroupsInWorlds:
         """The groups, one object for all queries of a pass that fold the same of the same rows."""
-        name = (rows.itself, "folded", body.where, body.keys, body.grouped, body.aggregates, attributes_read(body))
-        return rows.shared.of(name, lambda: GroupsInWorlds(body, rows), lambda one: 48 * one.everything.rows.size)
+        name = (
+            rows.itself, "folded", body.where, body.keys, body.grouped, body.aggregates, attributes_read(body),
+            None if keeping is None else keeping.windows,
+        )  # fmt: skip
+        return rows.shared.of(
+            name, lambda: GroupsInWorlds(body, rows, keeping), lambda one: 48 * one.everything.rows.size
+        )
 
     @property
     def varies(self) -> bool:
@@ -148,27 +154,38 @@ class GroupsInWorlds:
         return self.rows_of_window.shared.of(name, lambda: self._part(rounds), _world_bytes)
 
     def _part(self, rounds: range) -> GroupWorlds:
-        part = self._varying
-        if not part.rows.size:
-            every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
+        folds, window = (*self._folds, ROWS), self.rows_of_window
+        if not self.varies:
+            every = [finished_bundle(one, *same) for one, same in zip(folds, self._same_folds)]
+            return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+        names = [None if name is None else (name, rounds.start, rounds.stop) for name in self._names]
+        if self._panes is not None and rounds.stop <= self.kept:
+            wanted = [number for number, name in enumerate(names) if not window.shared.has(name)]
+            found: Folds = self._panes.folds(wanted, rounds, self._folds_of).__getitem__
         else:
-            window = self.rows_of_window
-            leaf = window.leaves(part.rows, rounds, self._rows_name)
-            where = cache(lambda: where_in_worlds(self._body, leaf))
-            exists = cache(lambda: window.existing(part.rows, rounds))
+            found = self._folds_of(self._varying, rounds, self._rows_name)
 
-            def aggregate(number: int, one: Folded) -> Bundle:
-                present = where() if one.stored else both(where(), exists())
-                found, kind = self._folded(one, part, present, leaf)
-                if self._same.rows.size:
-                    found = merged(found, self._same_folds[number][0])
-                return finished_bundle(one, found, kind)
+        def aggregate(number: int) -> Bundle:
+            (same, kind), own = self._same_folds[number], found(number)
+            return finished_bundle(folds[number], merged(own, same) if self._same.rows.size else own, kind)
 
-            every = []
-            for number, (one, name) in enumerate(zip((*self._folds, ROWS), self._names)):
-                of_rounds = None if name is None else (name, rounds.start, rounds.stop)
-                every.append(window.shared.of(of_rounds, partial(aggregate, number, one), bundle_bytes))
+        every = [
+            window.shared.of(name, partial(aggregate, number), bundle_bytes) for number, name in enumerate(names)
+        ]  # fmt: skip
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+
+    def _folds_of(self, part: RowsOfGroups, rounds: range, named: Hashable) -> Folds:
+        """Aggregates over some rows in some rounds; ``named`` tells the rows from others."""
+        window = self.rows_of_window
+        leaf = window.leaves(part.rows, rounds, named)
+        where = cache(lambda: where_in_worlds(self._body, leaf))
+        exists = cache(lambda: window.existing(part.rows, rounds))
+
+        def found(number: int) -> Fold:
+            one = (*self._folds, ROWS)[number]
+            return self._folded(one, part, where() if one.stored else both(where(), exists()), leaf)[0]
+
+        return found
 
     @cached_property
     def _rows_name(self) -> bytes:
@@ -193,7 +210,8 @@ class GroupsInWorlds:
         width = max(values.shape[1], 1 if present is None else present.shape[1])
         shape = (part.rows.size, width)
         mask = None if present is None else filled(present, shape)
-        return fold([function_of(folded, kind)], part.group, self.groups, filled(values, shape), mask, part.order), kind
+        whole = filled(values, shape)
+        return fold([function_of(folded, kind)], part.group, part.groups, whole, mask, part.order), kind
 
 
 def _world_bytes(worlds: GroupWorlds) -> int:
@@ -202,19 +220,6 @@ def _world_bytes(worlds: GroupWorlds) -> int:
 
 ROWS = Folded("count")
 """How many rows a group has in a world."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowsOfGroups:
-    """Some rows, in ascending order, and the group of each; and their places in an order by group."""
-
-    rows: I64
-    group: I64
-    order: I64
-
-    @staticmethod
-    def of(rows: I64, group: I64) -> RowsOfGroups:
-        return RowsOfGroups(rows, group, np.argsort(group, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,10 +242,11 @@ def _grouped(body: Worlds, rows: WorldRows) -> GroupedRows:
     keys = [rows.given[number].take(pa.array(chosen)) for number in body.keys]
     codes, distinct = encode(keys, chosen.size)
     if not keys:
-        return GroupedRows([], 1 if chosen.size or not body.grouped else 0, RowsOfGroups.of(chosen, codes))
+        groups = 1 if chosen.size or not body.grouped else 0
+        return GroupedRows([], groups, RowsOfGroups.of(chosen, codes, groups))
     rank = order(distinct) if chosen.size else np.zeros(0, np.int64)
     found = [key.take(pa.array(np.argsort(rank))) for key in distinct]
-    return GroupedRows(found, int(rank.size), RowsOfGroups.of(chosen, rank[codes]))
+    return GroupedRows(found, int(rank.size), RowsOfGroups.of(chosen, rank[codes], int(rank.size)))
 
 
 def attributes_read(body: Worlds) -> frozenset[int]:

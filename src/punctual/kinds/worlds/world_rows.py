@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from weakref import proxy
@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from punctual.errors import InternalError
-from punctual.kernel.arrays.row_hashes import row_hashes
+from punctual.kernel.arrays.row_hashes import U64, row_hashes
 from punctual.kernel.arrays.shared import SharedWorlds, digest, place
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Source, Stretches, existing, source, stretches
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode
 from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
-from punctual.kinds.worlds.laws import drawn_column
+from punctual.kinds.worlds.laws import Content, drawn_column
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.world_expression import (
     CertainColumn,
@@ -95,8 +95,7 @@ class WorldRows:
         self.codes = TextCodes(_texts(columns), strings_of(body))
         self.inside = np.ones(self.size, np.bool_)
         if body.statement.windows[0].range_us != body.range_us:
-            times = columns[body.attributes[0].time].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-            self.inside = times.to_numpy(zero_copy_only=False) > at - body.range_us
+            self.inside = self.times(body.attributes[0].time) > at - body.range_us
         self._plain: dict[int, Plain] = {}
         self.attributes = [drawn_column(one, columns, self.inside, self.codes, seed) for one in body.attributes]
         self._exists = [_Exists.of(one, columns, self.inside, seed) for one in body.existence]
@@ -189,6 +188,36 @@ class WorldRows:
             digest(int(one.drawn_from.key), one.stretches.drawn_by, one.stretches.low, one.stretches.high)
             for one in self._exists
         )
+
+    def contents(self, rows: I64, expressions: Iterable[WorldExpression]) -> list[Content]:
+        """What these expressions of some rows follow from, and which of the rows exist, in any order of the rows."""
+        found: list[Content] = []
+        for leaf in dict.fromkeys(leaf for one in expressions for leaf in leaves(one)):
+            if isinstance(leaf, DrawnAttribute):
+                found += self.attributes[leaf.number].contents(rows)
+            elif isinstance(leaf, CertainColumn):
+                column = self._column(leaf.number)
+                found += [(column.values[rows], None), (column.there()[rows], None)]
+        for one in self._exists:
+            some = one.stretches.take(rows)
+            found += [(some.drawn_by, None), (some.low, None), (some.high, None)]
+        return found
+
+    def identities(self, column: int) -> U64:
+        """What tells the rows from each other."""
+        found: U64 = self.given[column].to_numpy(zero_copy_only=False).view(np.uint64)
+        return found
+
+    def times(self, column: int) -> I64:
+        """The event time of each row in microseconds."""
+        times = self.given[column].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+        found: I64 = times.to_numpy(zero_copy_only=False)
+        return found
+
+    def sources(self) -> tuple[int, ...]:
+        """What tells the draws of its attributes and of which rows exist from other draws: seed, stream and column."""
+        every = [*(one.drawn_from for one in self.attributes), *(one.drawn_from for one in self._exists)]
+        return tuple(number for one in every for number in (int(one.key), int(one.column)))
 
     def leaves(self, rows: I64, rounds: range, named: Hashable | None = None) -> Leaves:
         """The values of some rows, in ascending order, in each round; each is drawn once.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.kernel.arrays.state import I64
 from punctual.kernel.draw.bundle_values import Bundle
-from punctual.kinds.worlds.simulate import rounds_at_once
+from punctual.kinds.worlds.rounds.panes import rounds_at_once
 from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.own_names import MARKED, ROUND
 from punctual.plan.drawn_rows import DrawnRows

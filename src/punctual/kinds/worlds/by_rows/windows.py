@@ -101,4 +101,5 @@ def _existence(stream: Stream, columns: tuple[str, ...]) -> tuple[Existence, ...
     if stream.probability is None:
         return ()
     rule = None if stream.rule is None else columns.index(stream.rule)
-    return (Existence(stream.name, columns.index(ROW_IDENTITY), columns.index(stream.probability), rule),)
+    identity, time = columns.index(ROW_IDENTITY), columns.index(stream.event_time)
+    return (Existence(stream.name, identity, time, columns.index(stream.probability), rule),)

@@ -18,6 +18,7 @@ from punctual.kinds.worlds.called_groups import CalledGroups, Calling
 from punctual.kinds.worlds.closed import ClosedForms, closed_forms
 from punctual.kinds.worlds.drawn_groups import DrawnGroups
 from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS, needed_rounds
+from punctual.kinds.worlds.rounds.panes import Keeping
 from punctual.kinds.worlds.rounds.seldom import rounds_for_tails, seldom
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries
@@ -36,13 +37,22 @@ STAGES = 8
 
 
 class WindowDrawing:
-    """The worlds of a query at one instant."""
+    """The worlds of a query at one instant; ``keeping`` says where panes keep the first of them."""
 
-    def __init__(self, body: Worlds, columns: Sequence[pa.Array], at: int, run: WorldRun, query: str = "") -> None:
+    def __init__(
+        self,
+        body: Worlds,
+        columns: Sequence[pa.Array],
+        at: int,
+        run: WorldRun,
+        query: str = "",
+        keeping: Keeping | None = None,
+    ) -> None:
         self._body = body
         self._rows = WorldRows.of(body, columns, at, run.seed, run.shared)
         self._known = run.closed_forms and closed_forms(body) is not None
-        self._groups = _groups(body, self._rows, Calling(run.functions, query), known=self._known)
+        calling = Calling(run.functions, query)
+        self._groups = _groups(body, self._rows, calling, None if self._known else keeping, known=self._known)
         self._seldom = seldom(body, self._groups) if isinstance(self._groups, GroupsInWorlds) else None
         self.for_tails = 0 if self._seldom is None else rounds_for_tails(body, self._seldom)
         """From so many rounds on all expectations have intervals."""
@@ -52,7 +62,7 @@ class WindowDrawing:
         self._begun = 0
         self._now: Callable[[], float] = float if run.meter is None else run.meter.now
         self.drawn_us = 0.0
-        """Core time of all draws, where somebody measures it."""
+        """Core time of all draws but for those that panes keep, where somebody measures it."""
         self._problem: Exception | None = None
         self.asked_for = 0
         """How many rounds CONFIDENCE asks for, once somebody has looked."""
@@ -71,6 +81,11 @@ class WindowDrawing:
     def rounds(self) -> int:
         """How many rounds there are: the longest beginning without a gap."""
         return sum(part.rounds for part in self._parts)
+
+    @property
+    def kept(self) -> int:
+        """So many rounds panes keep: what they cost says nothing of others."""
+        return self._groups.kept
 
     @property
     def most(self) -> int:
@@ -156,8 +171,8 @@ class WindowDrawing:
     def _taken(self, until: int, count: int = MOST_ROUNDS) -> range:
         """The next rounds that nobody has begun, so many at most, and as are drawn at once, none beyond ``until``."""
         with self._changed:
-            end = min(self._begun + min(self._groups.at_once, count), until, self.most) if self.varies else 0
-            some = range(self._begun, max(end, self._begun))
+            count = min(self._groups.at_once(self._begun), count) if self.varies else 0
+            some = range(self._begun, max(min(self._begun + count, until, self.most), self._begun))
             self._begun = some.stop
             return some
 
@@ -171,7 +186,7 @@ class WindowDrawing:
                 self._changed.notify_all()
             raise
         with self._changed:
-            self.drawn_us += self._now() - began
+            self.drawn_us += self._now() - began if some.start >= self.kept else 0.0
             self._later[some.start] = part
             while (following := self._later.pop(self.rounds, None)) is not None:
                 self._parts.append(following)
@@ -179,11 +194,11 @@ class WindowDrawing:
 
 
 def _groups(
-    body: Worlds, rows: WorldRows, calling: Calling, *, known: bool
+    body: Worlds, rows: WorldRows, calling: Calling, keeping: Keeping | None, *, known: bool
 ) -> GroupsInWorlds | DrawnGroups | CalledGroups:
     if known:
         return GroupsInWorlds.of(body, rows)
-    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds.of(body, rows)
+    groups = DrawnGroups(body, rows) if body.drawn_keys else GroupsInWorlds.of(body, rows, keeping)
     if not any(isinstance(one, Called) for one in body.aggregates):
         return groups
     return CalledGroups(body, rows, groups, calling)
