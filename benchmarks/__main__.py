@@ -39,6 +39,7 @@ NAMES = (
     "topk_candidates",
     "topk_semantics",
     "world_draws",
+    "world_panes",
     "world_coverage",
     "world_width",
     "operator_costs",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from punctual.kernel.draw import Fold, Function, finished, fold
-from punctual.kernel.draw.kept_folds import KeptFolds
-from punctual.kernel.draw.pane_folds import cells_of, fold_bytes, in_turn, of_groups, pane_of, rounds_of
+from punctual.kernel.draw.kept.kept_folds import KeptFolds
+from punctual.kernel.draw.kept.pane_folds import cells_of, fold_bytes, in_turn, of_groups, pane_of, rounds_of
 
 FUNCTIONS: tuple[Function, ...] = ("count", "sum", "avg", "min", "max")
 ROWS, ROUNDS, GROUPS, PANES = 200, 9, 5, 4

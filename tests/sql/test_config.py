@@ -91,8 +91,8 @@ def test_what_has_no_effect_yet_is_refused(name: str, value: str) -> None:
 def test_an_option_that_is_not_there_yet_is_suggested() -> None:
     """The name is right, so it is what a misspelt one is told to mean."""
     with pytest.raises(ConfigError) as caught:
-        parse_options({"advanced": "3"})
-    assert caught.value.hint == "did you mean advance?"
+        parse_options({"adaptt": "3"})
+    assert caught.value.hint == "did you mean adapt?"
 
 
 def test_how_many_rounds_are_kept() -> None:

@@ -51,6 +51,25 @@ def test_what_a_query_is_answered_from() -> None:
     assert by_rows.answered_from()["top"] == "from rows, by the kernels of panes"
 
 
+def test_which_queries_keep_rounds() -> None:
+    """Where windows overlap and a draw needs its row alone, and nothing is known without drawing."""
+    stream = """CREATE STREAM s (t TIMESTAMP EVENT TIME, k STRING, x DOUBLE ~ NORMAL(x, sd), sd DOUBLE,
+                                 v INT ~ EMPIRICAL BY k) FROM FEED;"""
+    over = "FROM s [RANGE 10 MINUTES]"
+    queries = {
+        "kept": f"SELECT k, avg(x) AS m {over} WHERE x > 3 GROUP BY k PERIOD 1 MINUTE",
+        "closed": f"SELECT k, avg(x) AS m {over} GROUP BY k PERIOD 1 MINUTE",
+        "apart": f"SELECT k, avg(x) AS m {over} WHERE x > 3 GROUP BY k PERIOD 10 MINUTES",
+        "found": f"SELECT k, avg(v) AS m {over} GROUP BY k PERIOD 1 MINUTE",
+        "staged": f"SELECT k, avg(x) AS m {over} WHERE x > 3 GROUP BY k PERIOD 1 MINUTE ANSWERS WITHIN 1 SECOND",
+        "spark": f"SELECT k, stddev(x) AS m {over} GROUP BY k PERIOD 1 MINUTE",
+    }
+    text = stream + "".join(f"CREATE QUERY {name} AS {query};" for name, query in queries.items())
+    look = look_at(text + "".join(f"EXPLAIN {name};" for name in queries), BASE, {}, types=False)
+    line = "kept   the first rounds, by panes, for windows that overlap, where that spares work"
+    assert [line in text for text in look.explanations()] == [name == "kept" for name in queries]
+
+
 SAMPLED = """
     CREATE STREAM gps (t TIMESTAMP EVENT TIME, truck STRING, kmh DOUBLE) FROM FEED;
     CREATE STREAM stops (t TIMESTAMP EVENT TIME, truck STRING, cost DOUBLE) FROM FEED;

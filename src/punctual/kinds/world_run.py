@@ -11,7 +11,7 @@ import pyarrow as pa
 from punctual.clock import Micros
 from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.draw.function_calls import FunctionCall
-from punctual.kernel.draw.kept_folds import KeptFolds
+from punctual.kernel.draw.kept.kept_folds import KeptFolds
 from punctual.kinds.clause import Clause
 from punctual.plan.worlds import Called
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from punctual.config import Options
 from punctual.engine.answers.function_jobs import FunctionJobs
 from punctual.engine.answers.round_model import RoundModel
-from punctual.kernel.draw.kept_folds import KeptFolds
+from punctual.kernel.draw.kept.kept_folds import KeptFolds
 from punctual.kinds.world_run import WorldRun
 from punctual.plan.worlds import PythonFunction
 from punctual.runtime.backend import Backend

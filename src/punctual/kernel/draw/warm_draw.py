@@ -11,6 +11,7 @@ from punctual.kernel.draw.draws import draw_numbers, draw_places
 from punctual.kernel.draw.existence import existing, stretches
 from punctual.kernel.draw.folds import Function, finished, fold, merged
 from punctual.kernel.draw.in_time import interpolated
+from punctual.kernel.draw.kept.pane_folds import of_groups
 from punctual.kernel.draw.moments import moments
 from punctual.kernel.draw.nearest import nearest
 from punctual.kernel.draw.observed import empirical
@@ -43,5 +44,7 @@ def warm_draw() -> int:
         for folded in (fold(FUNCTIONS, group, 2, values), fold(FUNCTIONS, group, 2, values, present)):
             for function in FUNCTIONS:
                 answers += expected(*finished(function, merged(folded, certain))).mean.size
+        both = of_groups([(fold(FUNCTIONS, group, 2, values), np.arange(2)), (certain, np.arange(2))], 2)
+        answers += finished("sum", both)[0].size
     answers += normal_above(middle, np.sqrt(sum_variances(number, ROWS, middle, wide)), 7.0).size
     return answers + len(count_laws(group, 2, rows.high - rows.low, group))

@@ -20,6 +20,7 @@ from punctual.kinds.worlds.by_rows.bind import bind_worlds_by_rows
 from punctual.kinds.worlds.by_rows.windows import is_in_worlds
 from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
+from punctual.kinds.worlds.rounds.panes import may_keep
 from punctual.kinds.worlds.rounds.settle import FewerRounds
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.kinds.worlds.types import WorldTypes
@@ -105,8 +106,13 @@ class WorldsKind(_DrawnInTime):
 
     def describe_rows(self, query: Query) -> list[str]:
         lines = described(self.body_of(query), [output.name for output in query.outputs])
-        ahead = ["live   more rounds while there is time, until shortly before each deadline"]
-        return [*lines, *ahead] if self.draws_ahead(query) and closed_forms(self.body_of(query)) is None else lines
+        if self.body_of(query).by_rows or closed_forms(self.body_of(query)) is not None:
+            return lines
+        if may_keep(query):
+            lines.append("kept   the first rounds, by panes, for windows that overlap, where that spares work")
+        if self.draws_ahead(query):
+            lines.append("live   more rounds while there is time, until shortly before each deadline")
+        return lines
 
     def describe(self, reader: Reader, unit: Unit) -> list[str]:
         raise InternalError("queries over worlds read no unit")

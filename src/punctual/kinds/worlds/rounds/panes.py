@@ -22,8 +22,8 @@ from punctual.clock import Micros
 from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw import Fold
-from punctual.kernel.draw.kept_folds import KeptFolds
-from punctual.kernel.draw.pane_folds import cells_of, in_turn, of_groups, pane_of
+from punctual.kernel.draw.kept.kept_folds import KeptFolds
+from punctual.kernel.draw.kept.pane_folds import cells_of, in_turn, of_groups, pane_of
 from punctual.kinds.worlds.laws import Content
 from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.query import Period, Query

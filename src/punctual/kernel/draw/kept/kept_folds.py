@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from punctual.kernel.draw.folds import Fold
-from punctual.kernel.draw.pane_folds import fold_bytes, in_turn, rounds_of
+from punctual.kernel.draw.kept.pane_folds import fold_bytes, in_turn, rounds_of
 
 MOST_BYTES = 64 << 20
 """Of all that is kept."""
