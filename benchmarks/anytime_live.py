@@ -40,8 +40,8 @@ from punctual.runtime import session
 
 LOADS = (0.5, 0.9, 1.2)
 MODES = ("online", "epoch")
-FULL = Setting(Sizes(), 0.03, 3, 6.0, 16.0, 10.0, 1.0, 5, 50_000, 5.5)
-QUICK = Setting(Sizes(2, 4, 6), 0.002, 1, 0.5, 1.0, 0.5, 0.1, 1, 500, 0.2, scale=0.2)
+FULL = Setting(Sizes(), 0.03, 3, 6.0, 16.0, 10.0, 1.0, 5, (20_000, 400_000), 5.5)
+QUICK = Setting(Sizes(2, 4, 6), 0.002, 1, 0.5, 1.0, 0.5, 0.1, 1, (100, 1_000), 0.2, scale=0.2)
 GOAL_IDLE, GOAL_TICK = 0.05, 1.1
 Widths = Mapping[str, Sequence[tuple[float, float, float]]]
 
@@ -102,12 +102,9 @@ def goals(points: Sequence[Point], read: LongRead, besides: Beside) -> list[Goal
              read.seen_in_time / max(1, read.stages), at_least=True),
         Goal("cores used 200 ms after the last deadline, more than without queries", GOAL_IDLE,
              median(besides.idle_cores) - median(besides.without_cores)),
-        Goal("a tick beside full bonus work over one without, median", GOAL_TICK, tick_ratio(besides)),
+        *(Goal(f"a tick of {rows:,} rows beside full bonus work over one without, median", GOAL_TICK,
+               median(besides.beside_s[rows]) / median(alone)) for rows, alone in besides.alone_s.items()),
     ]  # fmt: skip
-
-
-def tick_ratio(found: Beside) -> float:
-    return median(found.beside_s) / median(found.alone_s)
 
 
 def deadlines(points: Sequence[Point]) -> Picture:
@@ -142,7 +139,8 @@ def notes(found: Calibrated, read: LongRead, besides: Beside) -> list[str]:
         f"essential rounds of an answer: {rounds}",
         f"reads of {', '.join(f'{one:.1f}' for one in read.read_s)} s: {read.stages} deadlines came meanwhile, "
         f"the shortest {read.shortest_s:.1f} s after the release",
-        f"ticks: {1000 * median(besides.alone_s):.0f} ms alone (median of {len(besides.alone_s)}), "
-        f"{1000 * median(besides.beside_s):.0f} ms beside {mean(besides.drawing_cores):.2f} cores in use",
+        *(f"ticks of {rows:,} rows: {1000 * median(alone):.0f} ms alone (median of {len(alone)}), "
+          f"{1000 * median(besides.beside_s[rows]):.0f} ms beside" for rows, alone in besides.alone_s.items()),
+        f"cores in use beside them: {mean(besides.drawing_cores):.2f}",
         f"idle: {median(besides.idle_cores):.3f} cores, without anytime queries {median(besides.without_cores):.3f}",
     ]

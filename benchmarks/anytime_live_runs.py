@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from benchmarks.anytime_live_engine import (
     wanted,
 )
 from benchmarks.anytime_workload import LIFETIMES_S, SELECTS, TIME, write
-from benchmarks.process_tree import process_tree_us
+from benchmarks.processes import tree_cpu
 from punctual.clock import SECOND, Micros, iso
 
 CORES = 2
@@ -59,7 +58,8 @@ class Setting:
     epoch_s: float
     lead_s: float
     cycles: int
-    filler_rows: int
+    filler_rows: tuple[int, int]
+    """Of small and of large ticks."""
     read_s: float
     scale: float = 1.0
 
@@ -82,18 +82,14 @@ class Calibrated:
         return round((self.answers_s + self.reading_s) / (load * CORES) * 1000) * 1000
 
 
-def tree_us() -> float:
-    return process_tree_us(os.getpid())
-
-
 class Cores:
     """Cores that this tree of processes, and everybody else, used since it was made."""
 
     def __init__(self) -> None:
-        self._began, self._mine, self._all = time.time(), tree_us(), _busy_s()
+        self._began, self._mine, self._all = time.time(), tree_cpu(), _busy_s()
 
     def used(self) -> tuple[float, float]:
-        seconds, mine = time.time() - self._began, (tree_us() - self._mine) / SECOND
+        seconds, mine = time.time() - self._began, tree_cpu() - self._mine
         return mine / seconds, max(0.0, _busy_s() - self._all - mine) / seconds
 
 
@@ -135,9 +131,9 @@ def reading(backend: Timed, setting: Setting) -> float:
         )
     live = Live(backend, program, Rows(setting.sizes))
     steps(live, step, 3)
-    before = tree_us()
+    before = tree_cpu()
     steps(live, step, count)
-    used = (tree_us() - before) / SECOND
+    used = tree_cpu() - before
     live.ended()
     return used / count
 
@@ -203,18 +199,23 @@ def judged(
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Ticks of the same rows while cores draw all they can, and while nobody does; cores used in the second that
+    """Ticks of so many rows while cores draw all they can, and while nobody does; cores used in the second that
     begins 200 ms after the last deadline, and in the same second of an engine without anytime queries."""
 
-    beside_s: list[float]
-    alone_s: list[float]
+    beside_s: dict[int, list[float]]
+    alone_s: dict[int, list[float]]
     drawing_cores: list[float]
     idle_cores: list[float]
     without_cores: list[float]
 
+    @staticmethod
+    def nothing() -> Beside:
+        return Beside({}, {}, [], [], [])
+
 
 CYCLE_S, DRAWN_S = 9.0, 4.0
-BESIDE_S, ALONE_S = (1.0, 2.0, 3.0), (5.5, 6.5, 7.5)
+SMALL_S, LARGE_S, ALONE_S = (0.8, 1.3), (1.9, 2.9), 4.7
+"""When small and large ticks are read beside draws; and so much later the same without."""
 IDLE_S = (DRAWN_S + 0.2, DRAWN_S + 1.2)
 
 
@@ -235,28 +236,33 @@ def _cycles(backend: Timed, setting: Setting, program: str, count: int, *, fed: 
         setting.scale,
         round(setting.scale * CYCLE_S * SECOND),
     )
-    found = Beside([], [], [], [], [])
+    found = Beside.nothing()
     base = aligned(step, 1.0)
     for number in range(count + 1):
         at = (base + number * step) / SECOND
         wait_until(at)
         if fed:
             live.feed(number, base + number * step)
-        into = found if number else Beside([], [], [], [], [])  # nothing is complete by the first rows
-        wait_until(at + scale * BESIDE_S[0] / 2)
+        into = found if number else Beside.nothing()  # nothing is complete by the first rows
+        wait_until(at + scale * 0.4)
         cores = Cores()
-        for second in BESIDE_S:
-            into.beside_s.append(_filled(backend, live, setting.filler_rows, at + scale * second))
+        _both(backend, live, setting, at, into.beside_s)
         wait_until(at + scale * (DRAWN_S - 0.1))
         into.drawing_cores.append(cores.used()[0])
         wait_until(at + scale * IDLE_S[0])
         cores = Cores()
         wait_until(at + scale * IDLE_S[1])
         into.idle_cores.append(cores.used()[0])
-        for second in ALONE_S:
-            into.alone_s.append(_filled(backend, live, setting.filler_rows, at + scale * second))
+        _both(backend, live, setting, at + scale * ALONE_S, into.alone_s)
     live.ended()
     return found
+
+
+def _both(backend: Timed, live: Live, setting: Setting, at: float, into: dict[int, list[float]]) -> None:
+    """Small and large ticks."""
+    for rows, seconds in zip(setting.filler_rows, (SMALL_S, LARGE_S)):
+        for second in seconds:
+            into.setdefault(rows, []).append(_filled(backend, live, rows, at + setting.scale * second))
 
 
 def _filled(backend: Timed, live: Live, rows: int, at: float) -> float:

@@ -167,6 +167,6 @@ def test_live_in_its_quick_form() -> None:
     for _mode, _load, _step, stages, *shares in result.rows:
         assert stages > 0
         assert all(0 <= share <= 100 for share in shares[:4])
-    assert len(result.goals) == 7
+    assert len(result.goals) == 8
     assert all(np.isfinite(goal.measured) for goal in result.goals)
     assert len(result.pictures) == 2
