@@ -153,13 +153,11 @@ class GroupsInWorlds:
             every = [finished_bundle(one, *same) for one, same in zip((*self._folds, ROWS), self._same_folds)]
         else:
             window = self.rows_of_window
-            leaf = window.leaves(part.rows, rounds, self._rows_name)
-            where = cache(lambda: where_in_worlds(self._body, leaf))
-            exists = cache(lambda: window.existing(part.rows, rounds))
+            leaf = window.leaves(part.rows, rounds, self._drawn_name)
+            present = cache(partial(self._present, rounds, leaf))
 
             def aggregate(number: int, one: Folded) -> Bundle:
-                present = where() if one.stored else both(where(), exists())
-                found, kind = self._folded(one, part, present, leaf)
+                found, kind = self._folded(one, part, present(one.stored), leaf)
                 if self._same.rows.size:
                     found = merged(found, self._same_folds[number][0])
                 return finished_bundle(one, found, kind)
@@ -169,6 +167,28 @@ class GroupsInWorlds:
                 of_rounds = None if name is None else (name, rounds.start, rounds.stop)
                 every.append(window.shared.of(of_rounds, partial(aggregate, number, one), bundle_bytes))
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+
+    def _present(self, rounds: range, leaf: Leaves, stored: bool) -> Bools | None:
+        """Where rows that are drawn count in some rounds; None where all do. Other queries may ask the same of them."""
+        window, where = self.rows_of_window, [one for one in conjuncts(self._body.where) if is_drawn(one)]
+        exists = () if stored else window.existence_name
+        if not where and not exists:
+            return None
+
+        def made() -> Bools:
+            found = where_in_worlds(self._body, leaf)
+            found = found if stored else both(found, window.existing(self._varying.rows, rounds))
+            assert found is not None, "nothing says which rows count"
+            return found
+
+        names = [window.name(one) for one in where]
+        name = ("present", *names, exists, self._drawn_name, rounds.start, rounds.stop)
+        return window.shared.of(None if None in names else name, made, lambda one: int(one.nbytes))
+
+    @cached_property
+    def _drawn_name(self) -> bytes:
+        """What tells the rows that are drawn from others, however they are grouped."""
+        return digest(self._varying.rows)
 
     @cached_property
     def _rows_name(self) -> bytes:
@@ -183,7 +203,7 @@ class GroupsInWorlds:
         found: list[Hashable | None] = []
         for one in (*self._folds, ROWS):
             parts = (window.name(one.argument), window.name(one.where), *where)
-            name = (one.function, one.stored, *parts, self._rows_name, window.existence_name())
+            name = (one.function, one.stored, *parts, self._rows_name, window.existence_name)
             found.append(None if None in parts else name)
         return found
 
