@@ -5,8 +5,11 @@ several, taken in turn, so compare by ratios.
 
 *Width*: one query with eight stages (ANSWERS WITHIN, `--once`: stage i has i times ROUNDS), half-widths of an
 expectation and of a probability by rounds, and by the CPU time of an answer with so many rounds of its own.
-*Twenty queries*: of one window, due together. *Thresholds* ask for the same average with other thresholds, *aggregates*
-for other expressions of the same attribute. *Spark SQL*: the same sum by group of the same worlds as literal tables of
+*Twenty queries*: of one window, due together, over one of them. *Thresholds* ask for the same average with other
+thresholds, *functions* for five aggregates of one attribute with other thresholds, *filters* for the same average where
+other conditions hold, *groups* for the same average by other keys, *aggregates* for other expressions of one attribute,
+*columns* for the averages of twenty attributes. The last four cannot be 1.5 times one: each query has numbers of its
+own to fold, and of *columns* also to draw. *Spark SQL*: the same sum by group of the same worlds as literal tables of
 a session, one query a world, on one core.
 """
 
@@ -36,14 +39,29 @@ START = 1_700_000_000 * SECOND
 STAGES = 8
 GROUPS = 10
 GOAL_TWENTY, GOAL_SPARK = 1.5, 500.0
+COLUMNS, KEYS = [f"x{n}" for n in range(20)], [f"g{n}" for n in range(20)]
 STREAM = (
     "CREATE STREAM s (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, x DOUBLE ~ NORMAL(x, sd), sd DOUBLE,"
-    " y DOUBLE) FROM FILES 'in' FORMAT PARQUET;"
+    f" y DOUBLE, {', '.join(f'{x} DOUBLE ~ NORMAL({x}, sd)' for x in COLUMNS)}, {', '.join(f'{g} INT' for g in KEYS)})"
+    " FROM FILES 'in' FORMAT PARQUET;"
 )
 OVER = "FROM s [RANGE 1 SECOND] GROUP BY k PERIOD 1 SECOND"
 WIDTH = f"SELECT k, EXPECTED(max(x)) AS peak, PROBABILITY(max(x) > 75) AS high {OVER}"
 THRESHOLDS = [f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > {50 + n / 10}) AS p {OVER}" for n in range(20)]
+FUNCTIONS = [
+    f"SELECT k, {f}(x) AS a, PROBABILITY({f}(x) > {50 + n / 10}) AS p {OVER}"
+    for n in range(4)
+    for f in ("avg", "sum", "min", "max", "count")
+]
+FILTERS = [f"SELECT k, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p {OVER}".replace(
+    "GROUP BY", f"WHERE x > {40 + n / 2} GROUP BY") for n in range(20)]  # fmt: skip
+GROUPED = [f"SELECT {g}, avg(x) AS a, PROBABILITY(avg(x) > 50) AS p {OVER}".replace("BY k", f"BY {g}") for g in KEYS]
+OF_COLUMNS = [f"SELECT k, avg({x}) AS a, PROBABILITY(avg({x}) > 50) AS p {OVER}" for x in COLUMNS]
 AGGREGATES = [f"SELECT k, PROBABILITY(sum(x * {n + 1} + y) > 9) AS p, max(x + {n}) AS m {OVER}" for n in range(20)]
+SETS = {
+    "thresholds": THRESHOLDS, "functions": FUNCTIONS, "filters": FILTERS, "groups": GROUPED, "aggregates": AGGREGATES,
+    "columns": OF_COLUMNS,
+}  # fmt: skip
 
 
 class Window:
@@ -57,6 +75,8 @@ class Window:
         self.mean, self.sd = random.normal(50.0, 9.0, rows + 1), random.uniform(1.0, 5.0, rows + 1)
         self.key = [f"k{n % GROUPS}" for n in range(rows + 1)]
         columns = {"k": self.key, "x": self.mean, "sd": self.sd, "y": random.normal(5.0, 1.0, rows + 1)}
+        keys = {name: (np.arange(rows + 1) // (n + 1) % GROUPS).astype(np.int32) for n, name in enumerate(KEYS)}
+        columns |= {**dict.fromkeys(COLUMNS, self.mean), **keys}
         table = pa.table({"t": pa.array(times, pa.timestamp("us", "UTC")), **columns})
         pq.write_table(table, self._folder / "in" / "rows.parquet")
         self._runs = 0
@@ -107,7 +127,7 @@ def run(quick: bool) -> Result:
         lines, ratios = [], dict[tuple[str, int, int], float]()
         windows = {rows: Window(Path(folder), rows) for rows in {rows for rows, _drawn in sizes}}
         for rows, drawn in sizes:
-            for name, queries in (("thresholds", THRESHOLDS), ("aggregates", AGGREGATES)):
+            for name, queries in SETS.items():
                 asked = [f"{one} ROUNDS {drawn}" for one in queries]
                 one, twenty = in_turn(windows[rows], [asked[:1], asked], min(times, 2) if rows > 1_000 else times)
                 ratios[name, rows, drawn] = twenty / one

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND, ManualClock, instant_us, iso
-from punctual.engine.answers.dataframe import to_pandas
+from punctual.engine.dataframe import to_pandas
 from punctual.engine.engine import Engine
 from tests.inprocess.backend import InProcess
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from punctual.engine.answers.dataframe import to_pandas
+from punctual.engine.dataframe import to_pandas
 from punctual.ports import answers
 from punctual.ports.answers import AnswerBlock, CannotEncode, decode, encode
 from punctual.ports.sinks.jsonl import json_lines

@@ -30,14 +30,13 @@ from punctual.engine.costs import Costs
 from punctual.engine.held.held_batches import Applied, HeldBatches
 from punctual.engine.journal import Journal
 from punctual.engine.ledger import Ledger
-from punctual.engine.program.admitting import asked_contract, refuse_hopeless
+from punctual.engine.program.admitting import refuse_hopeless, short_deadlines
 from punctual.engine.program.programs import Change, Programs
-from punctual.engine.program.running_program import RunningProgram, query_key
+from punctual.engine.program.running_program import RunningProgram
 from punctual.engine.program.tables import Tables
 from punctual.estimate.execution_cost import ExecutionCost
 from punctual.estimate.spent import BatchSpent
 from punctual.kinds.world_run import WorldRun
-from punctual.plan.shared import Reader, RowReader
 from punctual.ports.answers import CannotEncode
 from punctual.ports.feeds.feed import Feed
 from punctual.ports.feeds.releases import Completed
@@ -50,7 +49,6 @@ from punctual.schedule.due import BEGINNING
 from punctual.schedule.events import Pace
 from punctual.schedule.firings import FiringGroup, Firings, OpenFrom, Release
 from punctual.schedule.levels import with_decisions
-from punctual.schedule.qos.admission import short_deadline
 from punctual.schedule.releases import due_instants
 from punctual.schedule.stages.endings import Ending, ended
 from punctual.schedule.stages.once import asked_now
@@ -131,12 +129,8 @@ class Core:
         """Refuse queries that are new and can never be on time, and say what cannot be promised."""
         stood = {query.key for query in self.programs.state.queries.values()}
         refuse_hopeless(planned, stood, self.costs.ever_known(), self.backend.cores)
-        readers: list[Reader | RowReader] = [*planned.plan.readers, *planned.plan.row_readers]
-        for reader in readers:
-            new = query_key(reader.query) not in stood
-            warning = short_deadline(asked_contract(reader), tick_us) if new else None
-            if warning is not None:
-                self.report(warning)
+        for warning in short_deadlines(planned, stood, tick_us):
+            self.report(warning)
 
     def _remind(self, feeds: Mapping[str, Feed]) -> None:
         """Tell new feeds what was taken from their streams before."""

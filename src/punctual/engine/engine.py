@@ -21,8 +21,8 @@ import pyarrow as pa
 from punctual.catalog import Catalog
 from punctual.clock import SECOND, Clock, Micros, SystemClock, datetime_us
 from punctual.config import Options, parse_options
-from punctual.engine.answers.dataframe import to_pandas
 from punctual.engine.core import Core
+from punctual.engine.dataframe import to_pandas
 from punctual.engine.explaining import explained
 from punctual.engine.lifecycle import Lifecycle
 from punctual.engine.loop import Loop

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
+from punctual.clock import Micros
 from punctual.engine.answers.draws import is_sampled
 from punctual.engine.program.running_program import RunningProgram, query_key
 from punctual.errors import PlanError
@@ -16,7 +17,7 @@ from punctual.plan.query import Bound, Once
 from punctual.plan.shared import Reader, RowReader
 from punctual.schedule.contract import Contract
 from punctual.schedule.due import FOREVER, Timetable
-from punctual.schedule.qos.admission import hopeless
+from punctual.schedule.qos.admission import hopeless, short_deadline
 from punctual.schedule.qos.prices import Prices
 
 
@@ -40,6 +41,15 @@ def refuse_hopeless(
             )
             error.query = query.name
             raise error
+
+
+def short_deadlines(running: RunningProgram, stood: Collection[str], tick_us: Micros) -> Iterator[str]:
+    """Warnings of queries that are new and have deadlines that cannot be promised."""
+    readers: list[Reader | RowReader] = [*running.plan.readers, *running.plan.row_readers]
+    for reader in readers:
+        warning = None if query_key(reader.query) in stood else short_deadline(asked_contract(reader), tick_us)
+        if warning is not None:
+            yield warning
 
 
 def asked_contract(reader: Reader | RowReader) -> Contract:

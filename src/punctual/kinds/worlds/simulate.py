@@ -163,7 +163,7 @@ class GroupsInWorlds:
             wanted = [number for number, name in enumerate(names) if not window.shared.has(name)]
             found: Folds = self._panes.folds(wanted, rounds, self._folds_of).__getitem__
         else:
-            found = self._folds_of(self._varying, rounds, self._rows_name)
+            found = self._folds_of(self._varying, rounds, self._drawn_name)
 
         def aggregate(number: int) -> Bundle:
             (same, kind), own = self._same_folds[number], found(number)
@@ -176,16 +176,36 @@ class GroupsInWorlds:
 
     def _folds_of(self, part: RowsOfGroups, rounds: range, named: Hashable) -> Folds:
         """Aggregates over some rows in some rounds; ``named`` tells the rows from others."""
-        window = self.rows_of_window
-        leaf = window.leaves(part.rows, rounds, named)
-        where = cache(lambda: where_in_worlds(self._body, leaf))
-        exists = cache(lambda: window.existing(part.rows, rounds))
+        leaf = self.rows_of_window.leaves(part.rows, rounds, named)
+        present = cache(partial(self._present, part, rounds, named, leaf))
 
         def found(number: int) -> Fold:
             one = (*self._folds, ROWS)[number]
-            return self._folded(one, part, where() if one.stored else both(where(), exists()), leaf)[0]
+            return self._folded(one, part, present(one.stored), leaf)[0]
 
         return found
+
+    def _present(self, part: RowsOfGroups, rounds: range, named: Hashable, leaf: Leaves, stored: bool) -> Bools | None:
+        """Where rows that are drawn count in some rounds; None where all do. Other queries may ask the same of them."""
+        window, where = self.rows_of_window, [one for one in conjuncts(self._body.where) if is_drawn(one)]
+        exists = () if stored else window.existence_name
+        if not where and not exists:
+            return None
+
+        def made() -> Bools:
+            found = where_in_worlds(self._body, leaf)
+            found = found if stored else both(found, window.existing(part.rows, rounds))
+            assert found is not None, "nothing says which rows count"
+            return found
+
+        names = [window.name(one) for one in where]
+        name = ("present", *names, exists, named, rounds.start, rounds.stop)
+        return window.shared.of(None if None in names else name, made, lambda one: int(one.nbytes))
+
+    @cached_property
+    def _drawn_name(self) -> bytes:
+        """What tells the rows that are drawn from others, however they are grouped."""
+        return digest(self._varying.rows)
 
     @cached_property
     def _rows_name(self) -> bytes:
@@ -200,7 +220,7 @@ class GroupsInWorlds:
         found: list[Hashable | None] = []
         for one in (*self._folds, ROWS):
             parts = (window.name(one.argument), window.name(one.where), *where)
-            name = (one.function, one.stored, *parts, self._rows_name, window.existence_name())
+            name = (one.function, one.stored, *parts, self._rows_name, window.existence_name)
             found.append(None if None in parts else name)
         return found
 

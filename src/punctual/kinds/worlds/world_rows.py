@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from weakref import proxy
 
@@ -91,7 +92,8 @@ class WorldRows:
         """What names these very rows."""
         self._names: dict[Leaf | None, Hashable | None] = {}
         self.size = len(columns[0])
-        self.given = columns
+        self.given = self.read = columns
+        """Columns as they are here, and as they were read: those keep their place in memory."""
         self.codes = TextCodes(_texts(columns), strings_of(body))
         self.inside = np.ones(self.size, np.bool_)
         if body.statement.windows[0].range_us != body.range_us:
@@ -102,17 +104,32 @@ class WorldRows:
 
     @staticmethod
     def of(body: Worlds, columns: Sequence[pa.Array], at: int, seed: int, shared: SharedWorlds | None) -> WorldRows:
-        """The rows of a window, made ready once for all queries of a pass that read the same columns."""
+        """The rows of a window, made ready once for all queries of a pass that read the same columns.
+
+        They are in the order of their identities: so those of queries that read other columns are in the same order,
+        and have the same draws. Only functions of Python see in which order rows are.
+        """
         if shared is None:
             return WorldRows(body, columns, at, seed)
+
+        def made() -> WorldRows:
+            identity = [*(one.identity for one in body.attributes), *(one.identity for one in body.existence)]
+            if not identity or any(isinstance(one, Called) for one in body.aggregates):
+                return WorldRows(body, columns, at, seed, shared)
+            order = pa.array(np.argsort(columns[identity[0]].to_numpy(zero_copy_only=False), kind="stable"))
+            rows = WorldRows(body, [column.take(order) for column in columns], at, seed, shared)
+            rows.read = columns
+            return rows
+
         name = (
             "rows", tuple(place(column) for column in columns), at, seed, body.range_us,
             body.statement.windows[0].range_us, body.attributes, body.existence, strings_of(body),
+            any(isinstance(one, Called) for one in body.aggregates),
         )  # fmt: skip
-        return shared.of(name, lambda: WorldRows(body, columns, at, seed, shared), lambda rows: rows.bytes)
+        return shared.of(name, made, lambda rows: rows.kept_bytes)
 
     @property
-    def bytes(self) -> int:
+    def kept_bytes(self) -> int:
         """About how much it takes to keep them ready."""
         return 8 * self.size * (len(self.given) + 3 * len(self.attributes))
 
@@ -182,7 +199,8 @@ class WorldRows:
                 return None if drawn.certain.kind == "text" else drawn.name()
         return None
 
-    def existence_name(self) -> Hashable:
+    @cached_property
+    def existence_name(self) -> tuple[bytes, ...]:
         """What it follows from which rows exist."""
         return tuple(
             digest(int(one.drawn_from.key), one.stretches.drawn_by, one.stretches.low, one.stretches.high)

@@ -203,7 +203,7 @@ class PaneRounds:
         sizes = np.where(lack, np.diff(cells.first), 0)
         before = cells.first[:-1] - (np.cumsum(sizes) - sizes)  # so many cells of other panes
         some = RowsOfGroups.of(part.rows[chosen], (cells.cell - before[cells.pane])[chosen], int(sizes.sum()))
-        named, step, found = digest(some.rows, some.group), rounds_at_once(chosen.size), dict[int, Fold]()
+        named, step, found = digest(some.rows), rounds_at_once(chosen.size), dict[int, Fold]()
         for first in range(rounds.start, rounds.stop, step):
             block = range(first, min(first + step, rounds.stop))
             folds = fold_rows(some, block, named)
