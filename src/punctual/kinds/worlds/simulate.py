@@ -169,7 +169,10 @@ class GroupsInWorlds:
         return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
 
     def _present(self, rounds: range, leaf: Leaves, stored: bool) -> Bools | None:
-        """Where rows that are drawn count in some rounds; None where all do. Other queries may ask the same of them."""
+        """Where rows that are drawn count in some rounds; None where all do.
+
+        Other queries may ask the same of them. Conditions alone are sooner judged again than kept.
+        """
         window, where = self.rows_of_window, [one for one in conjuncts(self._body.where) if is_drawn(one)]
         exists = () if stored else window.existence_name
         if not where and not exists:
@@ -183,7 +186,7 @@ class GroupsInWorlds:
 
         names = [window.name(one) for one in where]
         name = ("present", *names, exists, self._drawn_name, rounds.start, rounds.stop)
-        return window.shared.of(None if None in names else name, made, lambda one: int(one.nbytes))
+        return window.shared.of(name if exists and None not in names else None, made, lambda one: int(one.nbytes))
 
     @cached_property
     def _drawn_name(self) -> bytes:
@@ -213,7 +216,9 @@ class GroupsInWorlds:
         width = max(values.shape[1], 1 if present is None else present.shape[1])
         shape = (part.rows.size, width)
         mask = None if present is None else filled(present, shape)
-        return fold([function_of(folded, kind)], part.group, self.groups, filled(values, shape), mask, part.order), kind
+        function = function_of(folded, kind)
+        whole = np.broadcast_to(values, shape) if function == "count" else filled(values, shape)
+        return fold([function], part.group, self.groups, whole, mask, part.order), kind
 
 
 def _world_bytes(worlds: GroupWorlds) -> int:

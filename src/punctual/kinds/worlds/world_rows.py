@@ -114,7 +114,7 @@ class WorldRows:
             return WorldRows(body, columns, at, seed)
 
         def made() -> WorldRows:
-            identity = [one.identity for one in (*body.attributes, *body.existence)]
+            identity = [*(one.identity for one in body.attributes), *(one.identity for one in body.existence)]
             if not identity or any(isinstance(one, Called) for one in body.aggregates):
                 return WorldRows(body, columns, at, seed, shared)
             order = pa.array(np.argsort(columns[identity[0]].to_numpy(zero_copy_only=False), kind="stable"))
