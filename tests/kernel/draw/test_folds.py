@@ -106,6 +106,17 @@ def test_pieces_orders_and_threads_give_the_same_bytes() -> None:
             assert [side.tobytes() for side in found] == [side.tobytes() for side in expected]
 
 
+def test_an_order_by_group_that_is_known_does_not_show() -> None:
+    random = np.random.default_rng(3)
+    group, values = random.integers(0, 5, 200), random.normal(0.0, 9.0, (200, 20))
+    values[7, 3], present = np.inf, random.random((200, 20)) < 0.8
+    for mask in (None, present):
+        alone, told = (fold(FUNCTIONS, group, 5, values, mask, o) for o in (None, np.lexsort((-np.arange(200), group))))
+        for function in FUNCTIONS:
+            for one, other in zip(finished(function, alone), finished(function, told)):
+                assert one.tobytes() == other.tobytes()
+
+
 def test_only_what_was_asked_for_is_folded() -> None:
     only = fold(["count"], np.zeros(2, np.int64), 1, np.ones((2, 3)))
     assert finished("count", only)[0].tolist() == [[2.0, 2.0, 2.0]]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 T = TypeVar("T")
-MOST_BYTES = 64 << 20
+MOST_BYTES = 128 << 20
 """Of what is kept in one pass."""
 
 

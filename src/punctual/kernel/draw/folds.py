@@ -75,7 +75,9 @@ def fold(
     >>> values.tolist(), there.tolist()
     ([[2.5, 4.0], [5.0, 0.0]], [[True, True], [True, False]])
     """
-    group, values, shape = plain(group, np.int64), plain(values, np.float64), (groups, values.shape[1])
+    group, shape = plain(group, np.int64), (groups, values.shape[1])
+    if any(function != "count" for function in functions):
+        values = plain(values, np.float64)
     mask = np.zeros((0, 0), np.bool_) if present is None else plain(present, np.bool_)
     count = np.zeros(shape, np.int64)
     if present is None:

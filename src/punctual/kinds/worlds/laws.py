@@ -118,11 +118,13 @@ class DrawnColumn:
     def bundle(self, rows: I64, rounds: range) -> Bundle:
         """Its values for some rows, in ascending order, in every one of these rounds."""
         certain = self.certain
+        if rows.size == self.identity.size and len(self.laws) == 1 and self.laws[0].rows.size == rows.size:
+            alone = self.laws[0].law
+            if isinstance(alone, Normal | Uniform):  # all rows, and all of them are drawn
+                return Bundle(draw_numbers(self.drawn_from, self.identity, alone, rounds), None, certain.kind)
         parts = [(law, np.flatnonzero(np.isin(law.rows, rows, assume_unique=True))) for law in self.laws]
         if not any(chosen.size for _law, chosen in parts):
             return certain.bundle(rows)
-        if rows.size == self.identity.size == parts[0][1].size and isinstance(parts[0][0].law, Normal | Uniform):
-            return Bundle(draw_numbers(self.drawn_from, self.identity, parts[0][0].law, rounds), None, certain.kind)
         values = np.repeat(certain.values[rows][:, None], len(rounds), axis=1)
         known = None if certain.known is None else np.repeat(certain.known[rows][:, None], len(rounds), axis=1)
         for every, chosen in parts:

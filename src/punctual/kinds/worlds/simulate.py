@@ -186,7 +186,10 @@ class GroupsInWorlds:
         return found
 
     def _present(self, part: RowsOfGroups, rounds: range, named: Hashable, leaf: Leaves, stored: bool) -> Bools | None:
-        """Where rows that are drawn count in some rounds; None where all do. Other queries may ask the same of them."""
+        """Where rows that are drawn count in some rounds; None where all do.
+
+        Other queries may ask the same of them. Conditions alone are sooner judged again than kept.
+        """
         window, where = self.rows_of_window, [one for one in conjuncts(self._body.where) if is_drawn(one)]
         exists = () if stored else window.existence_name
         if not where and not exists:
@@ -200,7 +203,7 @@ class GroupsInWorlds:
 
         names = [window.name(one) for one in where]
         name = ("present", *names, exists, named, rounds.start, rounds.stop)
-        return window.shared.of(None if None in names else name, made, lambda one: int(one.nbytes))
+        return window.shared.of(name if exists and None not in names else None, made, lambda one: int(one.nbytes))
 
     @cached_property
     def _drawn_name(self) -> bytes:
@@ -230,8 +233,9 @@ class GroupsInWorlds:
         width = max(values.shape[1], 1 if present is None else present.shape[1])
         shape = (part.rows.size, width)
         mask = None if present is None else filled(present, shape)
-        whole = filled(values, shape)
-        return fold([function_of(folded, kind)], part.group, part.groups, whole, mask, part.order), kind
+        function = function_of(folded, kind)
+        whole = np.broadcast_to(values, shape) if function == "count" else filled(values, shape)
+        return fold([function], part.group, part.groups, whole, mask, part.order), kind
 
 
 def _world_bytes(worlds: GroupWorlds) -> int:
