@@ -195,3 +195,26 @@ def test_many_instants_are_made_ready_a_few_at_a_time() -> None:
     assert sorted(stage.at // SECOND for _when, stage, _rounds in script.answers) == list(range(1, 41))
     rounds = [rounds for _when, _stage, rounds in script.answers]
     assert min(rounds) >= OWN, "there is time for everybody"
+
+
+def test_where_something_is_always_ready_windows_still_have_their_turn() -> None:
+    """Else nothing is drawn ahead any more, and the holder alone draws all rounds while it answers."""
+    script = Cores(contract("a", 1), contract("b", 1.5))
+    script.begin(10)
+    script.at = SECOND - int(LEAST_LEAD_US)
+    (first,) = [one for one in script(TimerFired(script.now())) if isinstance(one, Answer)]
+    assert [group.cohort.queries for group in first.current_pass.groups] == [("a",)]
+    script(ReadAsked(script.now()))
+    script(BatchRead(script.now(), 0, 0))
+    script.committed(1, 20)
+    script.at = int(1.5 * SECOND) - int(LEAST_LEAD_US)  # b is ready by now
+    script.answered()
+    (one,) = [one for one in script.applied(1) if isinstance(one, Prepare | Answer)]
+    assert isinstance(one, Prepare)
+    assert [group.size for group in one.groups] == [1], "no more than one before what is ready"
+    which = (one.groups[0].cohort.queries[0], 20 * SECOND)
+    script.rounds[which] = 8
+    after = script(Prepared(script.now(), {which: script.drawn(which)}, frozenset()))
+    (then,) = [one for one in after if isinstance(one, Prepare | Answer)]
+    assert isinstance(then, Answer)
+    assert [group.cohort.queries for group in then.current_pass.groups] == [("b",)]

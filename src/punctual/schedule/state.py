@@ -118,6 +118,8 @@ class State:
     unapplied: tuple[Release, ...] = ()
     """What committed batches release, which the holders have not got yet."""
     holder: HolderWork | None = None
+    passed: bool = False
+    """Whether a pass was answered since windows were made ready for draws."""
     firings: Firings = field(default_factory=Firings)
     current_pass: Pass | None = None
     """The pass under way."""

@@ -56,7 +56,7 @@ from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
 from punctual.schedule.stages.endings import cancelled, ended, last_chances, still_needed
 from punctual.schedule.stages.planning import with_plans
-from punctual.schedule.stages.sharing import Cores, joblet_ended, running_stages, shared, stages_of
+from punctual.schedule.stages.sharing import MOST_AT_ONCE, Cores, joblet_ended, running_stages, shared, stages_of
 from punctual.schedule.stages.stage import Stage
 from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import State
@@ -202,6 +202,7 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
     state = replace(
         state,
         holder=None,
+        passed=True,
         current_pass=None,
         firings=firings,
         endings=still_needed(state.endings, event.logged_before, state.contracts),
@@ -321,9 +322,11 @@ def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
     hurry = state.since_base >= patience * state.rules.batches_per_base or state.crowded
     ready = any_ready(state.firings.groups, at.wall, state.draws)  # what waits for its next stage is kept in the base
     if state.draws is not None:
-        waiting = state.draws.waiting(state.firings.groups, at.wall)
-        if waiting and not ready:
-            return replace(state, holder="prepare"), [Prepare(waiting)]
+        # Where there is always something to answer, nothing would be drawn ahead any more, and the holder alone would
+        # draw all rounds: so one window has its turn between two passes.
+        waiting = state.draws.waiting(state.firings.groups, at.wall, 1 if ready else MOST_AT_ONCE)
+        if waiting and (not ready or state.passed):
+            return replace(state, holder="prepare", passed=False), [Prepare(waiting)]
     waits = ready and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
         if compaction and not ready and state.since_base > len(state.unapplied):

@@ -129,9 +129,9 @@ class Sharing:
         """Whether rounds are drawn for these firings before they are answered."""
         return group.cohort.one.ahead and group.released is not None and self.unable.isdisjoint(group.cohort.queries)
 
-    def waiting(self, groups: Iterable[FiringGroup], now: Micros) -> tuple[FiringGroup, ...]:
+    def waiting(self, groups: Iterable[FiringGroup], now: Micros, most: int = MOST_AT_ONCE) -> tuple[FiringGroup, ...]:
         """Firings whose stage has begun, and that nobody has made ready; a few of them, the earliest first."""
-        left = min(MOST_AT_ONCE, MOST_DRAWN - len(self.drawn))
+        left = min(most, MOST_DRAWN - len(self.drawn))
         found: list[FiringGroup] = []
         for group in groups:
             if left <= 0 or not self.is_ahead(group):
