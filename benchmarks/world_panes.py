@@ -3,11 +3,12 @@
 An instant is all that the driver does with the rows of a window once they are read: make them ready, draw, fold, and
 say what the worlds say. The query is an average by group where a drawn condition holds, in 64 rounds, of which panes
 keep all, or in 100 (the default), of which they keep 64. Windows of the same rows slide by their range divided by 1, 2,
-5 and 20. Both ways answer every instant one after the other in one process, and say the same.
+5, 20 and 200. Both ways answer every instant one after the other in one process, and say the same.
 
 The first window keeps nothing yet: what it costs to begin is measured by itself. *By the rule* is what the engine does:
-panes keep rounds where a row is in two windows at least, 65,536 draws are spared, and a group of a pane has two
-uncertain rows on the average. *Always* is without these numbers, so that one sees what they are good for.
+panes keep rounds where a row is in two windows at least, 65,536 draws are spared and 2,048 for each period of the
+range, and a group of a pane has two uncertain rows on the average. *Always* is without these numbers, so that one sees
+what they are good for.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ from punctual.plan.query import Query
 from punctual.plan.worlds import Worlds
 
 RANGE_S, START = 600, 1_700_000_000 * SECOND
-WINDOWS = (1, 2, 5, 20)
-SHAPES = ((1_000, 10), (10_000, 10), (10_000, 1_000), (100_000, 10))
+WINDOWS = (1, 2, 5, 20, 200)
+SHAPES = ((1_000, 10), (4_000, 10), (10_000, 10), (10_000, 1_000), (100_000, 10))
 """Rows of a window, and groups."""
 ROUNDS, KEPT = (64, 100), 64
 INSTANTS, QUICK_INSTANTS = 16, 2
 LENGTH = 7
 """Rows are there for so many windows one behind the other."""
+RULE = {"LEAST_WINDOWS": 1, "LEAST_DRAWS": 0, "PANE_DRAWS": 0, "ROWS_PER_CELL": 0}
+"""The numbers of the rule where panes are always used."""
 COLUMNS = (
     "rows",
     "groups",
@@ -98,12 +101,14 @@ def answered(query: Query, times: I64, columns: Columns, at: int, kept: KeptFold
 @contextmanager
 def always() -> Iterator[None]:
     """Panes keep rounds whatever that costs."""
-    before = panes.LEAST_WINDOWS, panes.LEAST_DRAWS, panes.ROWS_PER_CELL
-    panes.LEAST_WINDOWS, panes.LEAST_DRAWS, panes.ROWS_PER_CELL = 1, 1, 0
+    before = {name: getattr(panes, name) for name in RULE}
+    for name, value in RULE.items():
+        setattr(panes, name, value)
     try:
         yield
     finally:
-        panes.LEAST_WINDOWS, panes.LEAST_DRAWS, panes.ROWS_PER_CELL = before
+        for name, value in before.items():
+            setattr(panes, name, value)
 
 
 def measured(query: Query, times: I64, columns: Columns, instants: int) -> tuple[float, float, float, float]:

@@ -54,8 +54,8 @@ def made_rows(count: int = 400) -> list[Row]:
 
 @pytest.fixture(autouse=True)
 def few_rows_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panes, "LEAST_DRAWS", 1)
-    monkeypatch.setattr(panes, "ROWS_PER_CELL", 0)
+    for name in ("LEAST_DRAWS", "PANE_DRAWS", "ROWS_PER_CELL"):
+        monkeypatch.setattr(panes, name, 0)
 
 
 @pytest.fixture

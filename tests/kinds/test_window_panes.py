@@ -25,8 +25,8 @@ Columns = dict[str, pa.Array]
 
 @pytest.fixture(autouse=True)
 def few_rows_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panes, "LEAST_DRAWS", 1)
-    monkeypatch.setattr(panes, "ROWS_PER_CELL", 0)
+    for name in ("LEAST_DRAWS", "PANE_DRAWS", "ROWS_PER_CELL"):
+        monkeypatch.setattr(panes, name, 0)
 
 
 def query_of(text: str, rest: str = "GROUP BY k PERIOD 2 SECONDS ROUNDS 40") -> Query:
@@ -145,7 +145,11 @@ def test_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     for draws, kept in ((spared, 40), (spared + 1, 0)):
         monkeypatch.setattr(panes, "LEAST_DRAWS", draws)
         assert drawing(query, columns, at, KeptFolds(64)).kept == kept
-    monkeypatch.setattr(panes, "LEAST_DRAWS", 1)
+    for draws, kept in ((spared // 5, 40), (spared // 5 + 1, 0)):  # five periods
+        monkeypatch.setattr(panes, "LEAST_DRAWS", 0)
+        monkeypatch.setattr(panes, "PANE_DRAWS", draws)
+        assert drawing(query, columns, at, KeptFolds(64)).kept == kept
+    monkeypatch.setattr(panes, "PANE_DRAWS", 0)
     for per_cell, kept in ((rows / 15, 40), (rows / 14, 0)):  # five panes of three groups
         monkeypatch.setattr(panes, "ROWS_PER_CELL", per_cell)
         assert drawing(query, columns, at, KeptFolds(64)).kept == kept
@@ -167,3 +171,13 @@ def test_another_query_of_the_same_name_keeps_its_own() -> None:
     ):
         query = query_of(text)
         assert said(drawing(query, columns, at, kept), 40) == said(drawing(query, columns, at, None), 40)
+
+
+def test_many_groups_that_are_seldom_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are found by sorting where most of those that might be are not there."""
+    monkeypatch.setattr(panes, "SPARSE", 0)
+    query, columns, kept = query_of(TOTALS), made(), KeptFolds(64)
+    for step in (5, 6, 7):
+        at = step * 2 * SECOND
+        assert said(drawing(query, columns, at, kept), 40) == said(drawing(query, columns, at, None), 40)
+    assert kept.found > 10

@@ -98,6 +98,7 @@ class GroupsInWorlds:
 
     def _in_panes(self, keeping: Keeping) -> PaneRounds | None:
         """The panes of the window, where it is less work to put them together than to draw all rows."""
+        keeping.folds.begin(keeping.query, keeping.at)
         conditions = [one for one in conjuncts(self._body.where) if is_drawn(one)]
         if not self.varies or None in self._names:
             return None

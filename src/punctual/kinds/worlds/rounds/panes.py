@@ -41,8 +41,11 @@ LEAST_WINDOWS = 2
 """A row is in so many windows at least, or nothing of it is kept."""
 ROWS_PER_CELL = 2
 """So many uncertain rows a group of a pane has on the average, or all rows are drawn: each costs a merge."""
-LEAST_DRAWS = 1 << 16
-"""So many draws are spared at least, rows by rounds: fewer take less time than to tell panes apart."""
+LEAST_DRAWS, PANE_DRAWS = 1 << 16, 1 << 11
+"""So many draws are spared at least, and so many for each period of the range: fewer take less time than to tell panes
+apart, and to put them together."""
+SPARSE = 16
+"""Numbers are found by counting all there might be, up to so many for each that there is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +91,11 @@ class Keeping:
 
 
 def rounds_at_once(rows: int) -> int:
-    """How many rounds are drawn at once, so that bundles of so many rows stay small."""
+    """How many rounds are drawn at once, so that bundles of so many rows stay small.
+
+    >>> [rounds_at_once(rows) for rows in (0, 1_000, 30_000, 100_000, 200_000, 2_000_000)]
+    [1024, 262, 34, 10, 5, 1]
+    """
     few = min(FEWEST_ROUNDS_AT_ONCE, MOST_BLOCK_NUMBERS // max(1, rows))
     return max(1, few, min(MOST_ROUNDS_AT_ONCE, BLOCK_NUMBERS // max(1, rows)))
 
@@ -126,13 +133,10 @@ def panes_of(
 ) -> PaneRounds | None:
     """The panes of a window, by those of its rows that are drawn; None where it is less work to draw all of them."""
     spared = part.rows.size * kept.rounds * (kept.range_us - kept.period_us) / kept.range_us
-    if spared < LEAST_DRAWS:
+    if spared < LEAST_DRAWS + PANE_DRAWS * (kept.range_us // kept.period_us):
         return None
     age = kept.at - window.times(kept.time)[part.rows]
-    number = pane_of(age, kept.range_us, kept.period_us)
-    code = number * part.groups + part.group
-    there = np.bincount(code) > 0
-    cells, cell = np.flatnonzero(there), (np.cumsum(there) - 1)[code]
+    cells, cell = _numbered(pane_of(age, kept.range_us, kept.period_us) * part.groups + part.group)
     if cells.size * ROWS_PER_CELL > part.rows.size:
         return None
     panes, of_cell = np.unique(cells // part.groups, return_inverse=True)
@@ -175,7 +179,6 @@ class PaneRounds:
         self._kept, self._part, self._cells, self._asked = kept, part, cells, asked
         self.rounds = kept.rounds
         """So many rounds are kept."""
-        kept.folds.begin(kept.query, kept.at)
 
     def folds(self, wanted: Sequence[int], rounds: range, fold_rows: FoldRows) -> dict[int, Fold]:
         """Aggregates of the groups of the window; rows of panes that lack one of them are drawn."""
@@ -222,6 +225,14 @@ class PaneRounds:
                     some = cells_of(fold, first, first + size)
                     kept.folds.put(kept.query, (self._asked[one], cells.names[pane]), rounds, some, until)
                 first += size
+
+
+def _numbered(codes: I64) -> tuple[I64, I64]:
+    """The different codes in ascending order, and which of them each is."""
+    if int(codes.max()) > SPARSE * codes.size:
+        return np.unique(codes, return_inverse=True)
+    there = np.bincount(codes) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def _between(content: Content, begin: int, end: int) -> NDArray[Any]:
