@@ -131,6 +131,16 @@ def corrupt(path: str, why: str) -> StateError:
     )
 
 
+def jvm_died() -> RunError:
+    """The error for a data plane that has ended by itself."""
+    return RunError(
+        "run.jvm-died",
+        "the Java process of Spark has died",
+        detail="what was committed is in the state, and a new run goes on from there",
+        hint="start it again on the same state to resume; without one nothing was kept",
+    )
+
+
 def disk_full(path: str | None) -> StateError:
     """The error for a disk (or a quota) that is full; ``path`` is what was being written, where it is known."""
     return StateError(

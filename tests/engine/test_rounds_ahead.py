@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from punctual.kinds.world_run import WorldRun
 from punctual.kinds.worlds.rounds.settle import as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
+from punctual.runtime.backend import Backend
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -42,10 +43,12 @@ def rows(begin: int = 1, end: int = 12) -> list[tuple[str, str, float, float]]:
     ]
 
 
-def live(folder: Path, program: str, answers: int, clock: Any, **options: str) -> list[dict[str, Any]]:
+def live(
+    folder: Path, program: str, answers: int, clock: Any, backend: Callable[[], Backend] = InProcess, **options: str
+) -> list[dict[str, Any]]:
     """The first answers of a live run, in the order in which they came."""
     said = {**OPTIONS, **options}
-    engine = Engine(str(folder / "state"), str(folder / "out"), clock=clock, backend=InProcess, options=said)
+    engine = Engine(str(folder / "state"), str(folder / "out"), clock=clock, backend=backend, options=said)
     found: list[dict[str, Any]] = []
 
     def heard(blocks: Sequence[Any]) -> None:
@@ -63,10 +66,12 @@ def live(folder: Path, program: str, answers: int, clock: Any, **options: str) -
     return found
 
 
-def replayed(folder: Path, select: str, rounds: int) -> dict[str, Any]:
+def replayed(
+    folder: Path, select: str, rounds: int, backend: Callable[[], Backend] = InProcess
+) -> dict[str, Any]:
     """The answer of the same instant by a replay that asks for so many rounds."""
     folder.mkdir()
-    engine = Engine(out=str(folder), live=False, backend=InProcess, options=OPTIONS)
+    engine = Engine(out=str(folder), live=False, backend=backend, options=OPTIONS)
     engine.sql(f"{STREAM} CREATE QUERY q AS {select} PERIOD 10 SECONDS ROUNDS {rounds};")
     engine.open()
     engine.feed("s", rows())

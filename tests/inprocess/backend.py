@@ -27,6 +27,7 @@ from punctual.plan.row_query import RowStatement
 from punctual.plan.rows import Join
 from punctual.runtime.backend import (
     Draws,
+    JobLimit,
     OverdueError,
     QueryTypes,
     Question,
@@ -197,6 +198,14 @@ class InProcess:
         self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], until: Micros | None = None
     ) -> RowAnswers:
         self._use("rows", 50_021 * len(work))
+        with self._one_at_a_time:
+            found, draws = answer(self._duck, work, tables, self.monotonic, self.answered)
+            return RowAnswers(found, [None] * len(work), [False] * len(work), draws=draws)
+
+    def rows_beside(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], limit: JobLimit) -> RowAnswers:
+        if limit.ended or SystemClock().monotonic() >= limit.until:
+            raise OverdueError
+        self._use("rows_beside", 50_021 * len(work))
         with self._one_at_a_time:
             found, draws = answer(self._duck, work, tables, self.monotonic, self.answered)
             return RowAnswers(found, [None] * len(work), [False] * len(work), draws=draws)

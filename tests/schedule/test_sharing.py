@@ -23,7 +23,7 @@ from punctual.schedule.events import (
     StopAsked,
     TimerFired,
 )
-from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn
+from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn, EndDraws
 from punctual.schedule.stages.stage import Stage
 from punctual.schedule.state import Rules
 from tests.schedule.script import Script
@@ -67,8 +67,8 @@ class Cores(Script):
                     self.rounds |= new
                     found = {which: self.drawn(which) for which in new}
                     self.take(self(Prepared(self.now(), found, frozenset(self.unable))))
-                case Draw(_joblet, _stage, rounds):
-                    self.running.append((self.at + int(rounds * ROUND_US), command))
+                case Draw():
+                    self.running.append(self.begun(command))
                 case Answer(current_pass):
                     for group in current_pass.groups:
                         for query in group.cohort.queries:
@@ -78,6 +78,10 @@ class Cores(Script):
                     self.take(self.answered())
                 case Read():
                     self.take(self(NothingRead(self.now())))
+
+    def begun(self, draw: Draw) -> tuple[Micros, Draw]:
+        """When a joblet will be through, and what it draws."""
+        return self.at + int(draw.rounds * ROUND_US), draw
 
     def drawn(self, which: tuple[str, Micros]) -> Drawn:
         return Drawn(self.rounds[which], ROUND_US, own=OWN)
@@ -218,3 +222,111 @@ def test_where_something_is_always_ready_windows_still_have_their_turn() -> None
     (then,) = [one for one in after if isinstance(one, Prepare | Answer)]
     assert isinstance(then, Answer)
     assert [group.cohort.queries for group in then.current_pass.groups] == [("b",)]
+
+
+# -- joblets that are jobs ----------------------------------------------------------------------------
+
+
+class Jobs(Cores):
+    """Each joblet is a job: to begin it takes a while, and one that is told to end comes back with nothing."""
+
+    begin_us, at_once = 100_000.0, 400
+    most = 1 << 30
+
+    def __init__(self, *contracts: Contract, cores: int = 2) -> None:
+        super().__init__(*contracts, cores=cores)
+        self.ended: list[int] = []
+
+    def take(self, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, EndDraws):
+                self.ended += command.joblets
+                told = [(self.at, replace(draw, rounds=0)) for _when, draw in self.running if draw.joblet in self.ended]
+                self.running = [*told, *(one for one in self.running if one[1].joblet not in self.ended)]
+        super().take(commands)
+
+    def begun(self, draw: Draw) -> tuple[Micros, Draw]:
+        rounds = min(draw.rounds, self.most - self.taken((draw.stage.query, draw.stage.at)))
+        return self.at + int(self.begin_us + rounds * ROUND_US if rounds else 0), replace(draw, rounds=rounds)
+
+    def taken(self, which: tuple[str, Micros]) -> int:
+        """How many rounds somebody has drawn, or is at."""
+        mine = (draw.rounds for _when, draw in self.running if (draw.stage.query, draw.stage.at) == which)
+        return self.rounds[which] + sum(mine)
+
+    def drawn(self, which: tuple[str, Micros]) -> Drawn:
+        rounds = self.rounds[which]
+        return Drawn(
+            rounds, ROUND_US, own=OWN, at_once=self.at_once, begin_us=self.begin_us, full=rounds >= self.most,
+            begun=self.taken(which) >= self.most,
+        )  # fmt: skip
+
+
+def test_a_job_has_as_many_rounds_as_are_worth_it() -> None:
+    script = Jobs(contract("q", 10))
+    script.begin(10)
+    script.until(9)
+    sizes = [one.rounds for one in script.said if isinstance(one, Draw)]
+    assert sizes[0] == OWN - 8, "what is essential first"
+    assert set(sizes[2:]) == {400}, "then as many as are worth a job"
+    script.until(11)
+    assert script.answers
+    assert not script.running
+    last = [one.rounds for one in script.said if isinstance(one, Draw)][-1]
+    assert last <= 400, "no more than there is time for"
+
+
+def test_jobs_become_larger_once_it_is_known_what_they_cost() -> None:
+    """Also where all that is essential is drawn."""
+    script = Jobs(contract("q", 30), cores=1)
+    script.at_once = 8
+    script.begin(10)
+    script.until(8)
+    assert script.rounds["q", 10 * SECOND] > OWN
+    script.at_once = 400
+    script.until(9)
+    before = len(script.said)
+    script.until(15)
+    assert {one.rounds for one in script.said[before:] if isinstance(one, Draw)} == {400}
+
+
+def test_jobs_are_told_to_end_once_nobody_wants_them() -> None:
+    script = Jobs(contract("q", 10), contract("other", 10))
+    script.begin(10)
+    script.until(1)
+    mine = {draw.joblet for _when, draw in script.running if draw.stage.query == "q"}
+    others = {draw.joblet for _when, draw in script.running if draw.stage.query == "other"}
+    script.take(script(CancelAsked(script.now(), "q")))
+    assert set(script.ended) == mine
+    script.until(2)
+    assert not any(draw.stage.query == "q" for _when, draw in script.running)
+    script.take(script(StopAsked(script.now())))
+    assert others <= {draw.joblet for draw in script.said if isinstance(draw, Draw)}
+    assert not script.running or {draw.joblet for _when, draw in script.running} <= set(script.ended)
+    assert len(script.ended) == len(set(script.ended)), "each of them is told once"
+
+
+def test_who_is_at_the_last_rounds_is_let_alone() -> None:
+    """All rounds that there may be are begun: nobody begins more, and what is under way is waited for."""
+    script = Jobs(contract("q", 10), cores=2)
+    script.most = 1_000
+    script.begin(10)
+    script.until(9)
+    assert not script.ended
+    assert sum(isinstance(one, Draw) for one in script.said) < 8
+    assert [(when < 9, rounds) for when, _stage, rounds in script.answers] == [(True, 1_000)], "who is full is answered"
+
+
+def test_what_the_data_ask_for_is_essential_once_it_is_known() -> None:
+    class Learnt(Jobs):
+        def drawn(self, which: tuple[str, Micros]) -> Drawn:
+            known = self.rounds[which] >= 100
+            return replace(super().drawn(which), own=0, needed=3_000 if known else 100)
+
+    script = Learnt(contract("q", 10), cores=1)
+    script.begin(10)
+    script.until(0.5)
+    (alive,) = script.state.sharing.online.alive if script.state.sharing.online is not None else ()
+    assert alive.queued > 0, "the rest of the 3,000"
+    script.until(11)
+    assert script.answers[0][2] >= 3_000

@@ -95,7 +95,7 @@ class Core:
         self.costs = Costs(store.costs, backend, self.held, clock)
         """What reading and answering cost."""
         self._worlds = WorldRuns(backend, self.costs.rounds)
-        self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds, self._to_draw)
+        self.ahead = RoundsAhead(clock, self.costs.rounds, self.delivery.rounds, self._to_draw, backend.core_time.take)
         self.ledger = Ledger(
             store.ledger, clock, options.keep_answers_us, backend.core_time, backend.cores, timed=timed
         )
@@ -104,8 +104,7 @@ class Core:
         )
         self.sources = Sources(report, patient=timed)
         self.ingest = Ingest(backend, store, tables, self.sources, clock, self.costs.accounts, report)
-        self._clock = clock
-        self._timed, self._paced = timed, paced
+        self._clock, self._timed, self._paced = clock, timed, paced
         self.report = report
         self._unapplied: dict[int, tuple[Manifest, Mapping[str, Progress]]] = {}
         self._started = clock.now()
@@ -375,7 +374,9 @@ class Core:
     def _to_draw(self, groups: Sequence[FiringGroup]) -> ToDraw:
         """Firings that are to be made ready for draws ahead of their answers."""
         jobs = [one for job in self._jobs.of(groups) for one in job.each()]
-        return ToDraw(jobs, lambda: self.held.holders.rows, self._world_run())
+        options, run = self.programs.options, self._world_run()
+        bounds = RowBounds(options.max_answer_rows, options.max_join_rows, run)
+        return ToDraw(jobs, lambda: self.held.holders, run, self.backend, bounds.of_works)
 
     def _world_run(self) -> WorldRun:
         return self._worlds.of(self.programs.options, self.programs.running.catalog.functions)

@@ -89,7 +89,7 @@ def _nothing(_result: Any) -> None:
 
 class Crew:
     """The engine's threads: one reads batches, one holds what is kept and answers from it, one looks at sources, and so
-    many as there are cores draw rounds."""
+    many as there are cores draw rounds; as many others wait for jobs that do."""
 
     def __init__(self, cores: int) -> None:
         self.inbox: SimpleQueue[Any] = SimpleQueue()
@@ -97,8 +97,9 @@ class Crew:
         self.holder = Worker("holder", self.inbox)
         self.scout = Worker("scout", self.inbox)
         self.joblets = Worker("joblets", self.inbox, cores)
+        self.jobs = Worker("jobs", self.inbox, cores)
 
     def leave(self) -> None:
         """Let all of them go."""
-        for worker in (self.reader, self.holder, self.scout, self.joblets):
+        for worker in (self.reader, self.holder, self.scout, self.joblets, self.jobs):
             worker.leave()

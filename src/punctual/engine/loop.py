@@ -29,7 +29,7 @@ from punctual.engine.held.held_batches import Applied
 from punctual.engine.program.programs import Change
 from punctual.engine.program.running_program import RunningProgram
 from punctual.engine.shedding import Shedding, ShedRecord
-from punctual.errors import PunctualError, RunError
+from punctual.errors import PunctualError, RunError, jvm_died
 from punctual.estimate.spent import RowsSpent
 from punctual.kernel.sample.marks import SHARES
 from punctual.schedule.choosing import warnings
@@ -69,7 +69,7 @@ from punctual.schedule.events import (
 )
 from punctual.schedule.stages.endings import cancelled
 from punctual.schedule.stages.open_instants import open_instants
-from punctual.schedule.stages.sharing import Draw
+from punctual.schedule.stages.sharing import Draw, EndDraws
 from punctual.schedule.state import Mode, State
 from punctual.schedule.step import step
 
@@ -169,6 +169,7 @@ class Loop:
 
     def close(self) -> None:
         """Let the threads go."""
+        self.core.ahead.leave()
         self.core.ingest.leave()
         self._crew.leave()
         for one in self._waiting_calls():
@@ -195,7 +196,7 @@ class Loop:
                 raise
             # Who stops a whole process group stops the JVM too.
             if not self.state.stopping:
-                raise _jvm_died() from problem
+                raise jvm_died() from problem
 
     def _drive(self, event: Event, mode: Mode) -> None:
         self.state = replace(self.state, rules=replace(self.state.rules, mode=mode))
@@ -222,7 +223,7 @@ class Loop:
                 return found
             # A job says itself that its JVM died; where none runs somebody has to look.
             if not self._under_way and not self.state.stopping and not self.core.backend.alive():
-                raise _jvm_died()
+                raise jvm_died()
 
     def _take(self, message: Any) -> None:
         match message:
@@ -283,10 +284,12 @@ class Loop:
                 self._do(self._crew.holder, work, lambda found: self._send(Prepared(self._now(), *found)))
             case Draw(joblet, stage):
                 self._do(
-                    self._crew.joblets,
+                    self._crew.jobs if self.core.ahead.is_by_jobs(stage) else self._crew.joblets,
                     self.core.ahead.draw(command),
                     lambda found: self._send(JobletEnded(self._now(), joblet, stage, *found)),
                 )
+            case EndDraws(joblets):
+                self.core.ahead.end(joblets)
             case StopQuery(query, fact, hint):
                 self._stop([(query, reason_to_stop(query, fact, hint))])
             case Drop(open_from, drawn):
@@ -439,12 +442,3 @@ class Loop:
         rates, options = programs.rates, programs.options
         self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, rates, options))
         self.core.ahead.only(frozenset(self.state.sharing.drawn))
-
-
-def _jvm_died() -> RunError:
-    return RunError(
-        "run.jvm-died",
-        "the Java process of Spark has died",
-        detail="what was committed is in the state, and a new run goes on from there",
-        hint="start it again on the same state to resume; without one nothing was kept",
-    )

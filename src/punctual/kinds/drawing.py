@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from punctual.runtime.backend import JobLimit
+
 
 class Drawing(Protocol):
     """The worlds of a query at one instant. Several threads may draw at once; an answer rests on the first rounds."""
@@ -28,6 +30,11 @@ class Drawing(Protocol):
         """Whether more rounds would be too many to say quickly what they are."""
         ...
 
+    @property
+    def begun(self) -> bool:
+        """Whether somebody is at all rounds that there may be."""
+        ...
+
     def begin(self, rounds: int) -> None:
         """Draw so many rounds at least that one knows what is needed, and what a round costs."""
         ...
@@ -36,6 +43,10 @@ class Drawing(Protocol):
         """Draw what the answer of this number is to rest on, however long that takes."""
         ...
 
-    def draw(self, rounds: int) -> int:
-        """Draw up to so many more rounds, for a few milliseconds; how many were drawn, 0: there may be no more."""
+    def draw(self, rounds: int, limit: JobLimit | None = None) -> int:
+        """Draw up to so many more rounds, for a few milliseconds; how many were drawn, 0: there may be no more.
+
+        ``limit`` is of jobs of the data plane, which draw all of them: one that it ends has drawn nothing, and raises
+        ``OverdueError``.
+        """
         ...

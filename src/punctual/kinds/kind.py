@@ -26,7 +26,7 @@ from punctual.kinds.job import Job
 from punctual.kinds.memory import KindMemory, LettersWritten
 from punctual.kinds.result import Result
 from punctual.kinds.type_rules import common_refusals
-from punctual.kinds.world_run import WorldRun
+from punctual.kinds.world_run import RowsOfRounds, WorldRun
 from punctual.plan.query import Body, Query
 from punctual.plan.relation import Stream
 from punctual.plan.shared import Needs, Reader, RowNeeds, Unit, UnitSynopsis
@@ -89,6 +89,14 @@ class UnderLoad:
     def draws_ahead(self, query: Query) -> bool:
         """Whether more can be drawn for an answer before it is given, the longer the better."""
         return False
+
+    def drawn_by_jobs(self, query: Query) -> bool:
+        """Whether jobs of the data plane draw ahead for it; else threads of the driver do, once the window was read."""
+        return False
+
+    def drawing_by_jobs(self, query: Query, at: Micros, asked: RowsOfRounds) -> Drawing:
+        """The worlds of a query at an instant, of which nothing is drawn yet."""
+        raise InternalError(f"no job draws for {query.name}")
 
     def rounds_at_first(self, query: Query, number: int) -> int:
         """In how many rounds Spark is first asked for the answer of this number, where it answers in every round."""

@@ -14,6 +14,7 @@ from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kernel.draw.kept.kept_folds import KeptFolds
 from punctual.kinds.clause import Clause
 from punctual.plan.worlds import Called
+from punctual.runtime.backend import JobLimit
 
 
 class WorldsStopError(Exception):
@@ -46,8 +47,12 @@ class RowsOfRounds(Protocol):
         """How many rows all rounds of an answer may have together."""
         ...
 
-    def rows(self, at: Micros, rounds: range) -> list[pa.Array]:
-        """The columns of its result rows in these rounds, round after round. Raises ``WorldsStopError``."""
+    def rows(self, at: Micros, rounds: range, limit: JobLimit | None = None) -> list[pa.Array]:
+        """The columns of its result rows in these rounds, round after round.
+
+        With a limit it is a job beside others. Raises ``WorldsStopError``, and ``OverdueError`` where the limit ended
+        it.
+        """
         ...
 
     def now(self) -> float:

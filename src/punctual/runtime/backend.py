@@ -5,6 +5,7 @@ The engine knows this protocol alone, so the same engine runs on Spark and, in t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -179,7 +180,32 @@ class RowWork:
 
 
 class OverdueError(Exception):
-    """A job was ended because it took longer than it may."""
+    """A job was ended because it took longer than it may, or because nobody wanted it any more."""
+
+
+class JobLimit:
+    """Until when a job may run, by the machine's monotonic clock. Any thread may end it before that."""
+
+    def __init__(self, until: Micros) -> None:
+        self.until = until
+        self.ended = False
+        """Whether somebody has ended it."""
+        self.planned = False
+        """Whether a plan was made for it, which will not be for the next one of its kind."""
+        self._over = threading.Event()
+
+    def end(self) -> None:
+        """Nobody wants it any more."""
+        self.ended = True
+        self._over.set()
+
+    def done(self) -> None:
+        """It is through: nobody has to wait for its end."""
+        self._over.set()
+
+    def wait(self, seconds: float) -> None:
+        """Until somebody has ended it, or it is through, and no longer than that."""
+        self._over.wait(seconds)
 
 
 Draws = dict[int, DrawReport]
@@ -249,6 +275,10 @@ class Backend(Protocol):
         ``RunawayError`` (``row_queries/plan_graph.py``) where a join does, and ``OverdueError`` where the job was
         ended because it was still under way then.
         """
+        ...
+
+    def rows_beside(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], limit: JobLimit) -> RowAnswers:
+        """The same by a job beside those of ``rows``, on whatever thread: ``OverdueError`` where the limit ended it."""
         ...
 
     def row_operators(

@@ -22,6 +22,7 @@ from punctual.ports.feeds.static_tables import TableFiles
 from punctual.runtime import session
 from punctual.runtime.analysis import typecheck
 from punctual.runtime.backend import (
+    JobLimit,
     QueryTypes,
     Question,
     RowAnswers,
@@ -62,6 +63,7 @@ class SparkBackend:
         self._row_plans: RowPlans | None = None
         self._tag = f"punctual-{uuid.uuid4().hex}"
         self._tagged = threading.local()
+        self._beside = threading.local()
         self._slots = 0
         self._jvm: int | None = None
         self._core_time = CoreTime(JvmClock(lambda: self._jvm))
@@ -138,7 +140,7 @@ class SparkBackend:
         tasks = min(operator.most_tasks, self.slots)
         job = bare_job(self.spark, AsJob(packed(replace(operator, tasks=tasks)), ordered=False), tasks)
         with self._core_time.call():
-            found = job() if until is None else run_until(self.spark, job, until)
+            found = job() if until is None else run_until(self.spark, job, JobLimit(until))
         return self._core_time.reported(found)
 
     def rows(
@@ -148,7 +150,15 @@ class SparkBackend:
         if self._row_plans is None:
             self._row_plans = RowPlans(self.spark, self.slots, self._core_time)
         with self._core_time.call():
-            return self._row_plans.run(work, tables, until)
+            return self._row_plans.run(work, tables, None if until is None else JobLimit(until))
+
+    def rows_beside(self, work: Sequence[RowWork], tables: Mapping[str, pa.Table], limit: JobLimit) -> RowAnswers:
+        self._tag_thread()
+        plans: RowPlans | None = getattr(self._beside, "plans", None)
+        if plans is None:  # each thread has a session of its own: views and orders of jobs are of one thread
+            plans = self._beside.plans = RowPlans(self.spark, self.slots, self._core_time)
+        with self._core_time.call():
+            return plans.run(work, tables, limit)
 
     def row_operators(
         self, statement: RowStatement, types: QueryTypes, tables: Mapping[str, pa.Table]

@@ -20,7 +20,7 @@ from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
 from punctual.schedule.qos.notices import Notice
 from punctual.schedule.stages.endings import Ending
-from punctual.schedule.stages.sharing import Draw, Drawn
+from punctual.schedule.stages.sharing import Draw, Drawn, EndDraws
 from punctual.schedule.stages.stage import Stage
 
 
@@ -361,6 +361,7 @@ Command: TypeAlias = (
     | Answer
     | Prepare
     | Draw
+    | EndDraws
     | StopQuery
     | Drop
     | Compact

@@ -1,7 +1,8 @@
 """Rounds that are drawn before their answers are due: made ready and answered by the holder, drawn by joblets.
 
 A joblet is a few rounds on a thread of its own. Kernels let go of the interpreter while they draw, so threads draw at
-the same time; none of them touches anything but the drawing that it was given.
+the same time; none of them touches anything but the drawing that it was given. Where Spark answers a query, a joblet is
+a job of many rounds, since each costs some time besides: a thread waits for it, and it is ended once nobody wants it.
 """
 
 from __future__ import annotations
@@ -9,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from punctual.clock import Clock, Micros
+from punctual.clock import Clock, Micros, SystemClock
 from punctual.engine.answers.read_here import is_read_here, read_here
 from punctual.engine.answers.round_model import RoundModel
-from punctual.engine.held.retained_rows import RetainedFiles
+from punctual.engine.answers.row_rounds import RowRounds, WorkBounds
+from punctual.engine.held.holders import Holders
+from punctual.estimate.round_costs import JobCost
 from punctual.estimate.spent import FiringSpent
 from punctual.kinds.drawing import Drawing
 from punctual.kinds.job_group import JobGroup
 from punctual.kinds.registry import kind_of
-from punctual.kinds.world_run import WorldRun
+from punctual.kinds.world_run import RowsOfRounds, WorldRun
+from punctual.plan.query import Query
 from punctual.plan.shared import RowReader
+from punctual.runtime.backend import Backend, JobLimit, OverdueError
 from punctual.schedule.firings import FiringGroup
 from punctual.schedule.stages.sharing import Draw, Drawn
+from punctual.schedule.stages.stage import Stage
 
 Which = tuple[str, Micros]
 LEAST_ROUNDS = 8
@@ -29,11 +35,13 @@ LEAST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToDraw:
-    """Jobs of one query each that are to be made ready; the holder's thread has the ``rows``."""
+    """Jobs of one query each that are to be made ready; the holder's thread has what is ``held``."""
 
     jobs: Sequence[JobGroup]
-    rows: Callable[[], RetainedFiles]
+    held: Callable[[], Holders]
     run: WorldRun
+    backend: Backend
+    bounds: WorkBounds
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +56,7 @@ class _Kept:
     ready_us: float
     used_us: float = 0.0
     accounted_us: float = 0.0
+    by_jobs: bool = False
 
     @property
     def round_us(self) -> float:
@@ -56,7 +65,7 @@ class _Kept:
 
 class RoundsAhead:
     """All drawings of open instants. ``before`` are the rounds of answers that were given before a restart, ``asked``
-    says what is asked of firings."""
+    says what is asked of firings, ``take_used`` what jobs of the calling thread used."""
 
     def __init__(
         self,
@@ -64,27 +73,36 @@ class RoundsAhead:
         model: RoundModel,
         before: Mapping[Which, int],
         asked: Callable[[Sequence[FiringGroup]], ToDraw],
+        take_used: Callable[[], float],
     ) -> None:
         self._clock = clock
         self._model = model
         self._before = before
         self._asked = asked
+        self._take_used = take_used
         self._kept: dict[Which, _Kept] = {}
+        self._jobs: dict[str, JobCost] = {}
+        """What jobs of queries cost."""
+        self._limits: dict[int, JobLimit] = {}
+        """Of joblets that are jobs, under way."""
 
     def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[dict[Which, Drawn], frozenset[str]]]:
         """Make firings ready, on the holder's thread: how far each is, and the queries that cannot be drawn ahead."""
         asked = self._asked(groups)
-        return lambda: self._prepare(asked.jobs, asked.rows(), asked.run)
+        return lambda: self._prepare(asked)
 
-    def _prepare(
-        self, jobs: Sequence[JobGroup], rows: RetainedFiles, run: WorldRun
-    ) -> tuple[dict[Which, Drawn], frozenset[str]]:
+    def _prepare(self, asked: ToDraw) -> tuple[dict[Which, Drawn], frozenset[str]]:
+        rows, run = asked.held().rows, asked.run
         found: dict[Which, Drawn] = {}
         unable: set[str] = set()
-        for job in jobs:
+        for job in asked.jobs:
             (one,) = job.asked.asked
             query, reader = one.reader.query, one.reader
             assert isinstance(reader, RowReader)
+            if kind_of(query).drawn_by_jobs(query):
+                rounds = RowRounds(asked.held, asked.backend, asked.bounds, job)
+                found |= self._begun_by_jobs(query, job.due.instants.tolist(), rounds)
+                continue
             if not is_read_here(reader, job.due.instants, rows):
                 unable.add(query.name)
                 continue
@@ -99,12 +117,28 @@ class RoundsAhead:
                 least = self._before.get((query.name, at), 0)
                 kept = _Kept(drawing, least, ready - began, self._clock.thread_us() - ready)
                 self._kept[query.name, at] = kept
-                found[query.name, at] = _drawn(kept)
+                found[query.name, at] = self._drawn((query.name, at), kept)
         return found, frozenset(unable)
+
+    def _begun_by_jobs(self, query: Query, instants: Iterable[Micros], asked: RowsOfRounds) -> dict[Which, Drawn]:
+        """Instants for which nothing is drawn yet: the holder's thread runs no job for that."""
+        found: dict[Which, Drawn] = {}
+        for which in ((query.name, at) for at in instants):
+            if which not in self._kept:
+                drawing, least = kind_of(query).drawing_by_jobs(query, which[1], asked), self._before.get(which, 0)
+                self._kept[which] = _Kept(drawing, least, 0.0, by_jobs=True)
+                found[which] = self._drawn(which, self._kept[which])
+        return found
 
     def draw(self, command: Draw) -> Callable[[], tuple[float, Drawn | None]]:
         """The rounds of a joblet, for a thread of its own: core time, and how far the drawing is then."""
-        kept = self._kept.get((command.stage.query, command.stage.at))
+        which = command.stage.query, command.stage.at
+        kept = self._kept.get(which)
+        if kept is not None and kept.by_jobs:
+            # Limits are of the machine's clock, whatever this run's is.
+            limit = JobLimit(SystemClock().monotonic() + command.until - self._clock.monotonic())
+            self._limits[command.joblet] = limit
+            return lambda: self._drawn_by_job(command, which, kept, limit)
 
         def drawn() -> tuple[float, Drawn | None]:
             if kept is None:
@@ -117,9 +151,44 @@ class RoundsAhead:
                 return self._clock.thread_us() - began, None
             used = self._clock.thread_us() - began
             kept.used_us += used
-            return used, _drawn(kept)
+            return used, self._drawn(which, kept)
 
         return drawn
+
+    def _drawn_by_job(self, command: Draw, which: Which, kept: _Kept, limit: JobLimit) -> tuple[float, Drawn | None]:
+        """The rounds of a joblet that is a job: how long it took, for which it had a core, and how far the drawing is.
+
+        What was ended has drawn nothing.
+        """
+        began, failed, some = self._clock.monotonic(), False, 0
+        if not limit.ended and began < command.until:
+            try:
+                some = kept.drawing.draw(command.rounds, limit)
+            except OverdueError:
+                pass
+            except Exception:  # the pass that answers it meets the same problem, and says whose it is
+                failed = True
+        took = float(self._clock.monotonic() - began)
+        self._limits.pop(command.joblet, None)
+        kept.used_us += self._take_used()
+        if some and not limit.planned:
+            self._jobs[which[0]] = self._jobs.get(which[0], JobCost()).after(some, took)
+        return took, None if failed else self._drawn(which, kept)
+
+    def is_by_jobs(self, stage: Stage) -> bool:
+        """Whether jobs draw for it, so that a thread only waits for them."""
+        kept = self._kept.get((stage.query, stage.at))
+        return kept is not None and kept.by_jobs
+
+    def end(self, joblets: Iterable[int]) -> None:
+        """Nobody wants any more what these draw: jobs are ended, what is short ends by itself."""
+        for limit in [self._limits.get(joblet) for joblet in joblets]:
+            if limit is not None:
+                limit.end()
+
+    def leave(self) -> None:
+        """Nothing more will be asked: all jobs are ended."""
+        self.end(list(self._limits))
 
     def of(self, query: str, instants: Iterable[Micros]) -> dict[Micros, Drawing]:
         """What was drawn for some instants of a query."""
@@ -144,9 +213,13 @@ class RoundsAhead:
 
     def known(self) -> dict[Which, Drawn]:
         """How far all of them are."""
-        return {which: _drawn(one) for which, one in self._kept.items()}
+        return {which: self._drawn(which, one) for which, one in self._kept.items()}
 
-
-def _drawn(kept: _Kept) -> Drawn:
-    one = kept.drawing
-    return Drawn(one.rounds, kept.round_us, one.own, one.needed, kept.least, one.full)
+    def _drawn(self, which: Which, kept: _Kept) -> Drawn:
+        one = kept.drawing
+        if not kept.by_jobs:
+            return Drawn(one.rounds, kept.round_us, one.own, one.needed, kept.least, one.full)
+        cost = self._jobs.get(which[0], JobCost())
+        return Drawn(
+            one.rounds, cost.round_us, one.own, one.needed, kept.least, one.full, cost.at_once, cost.begin_us, one.begun
+        )

@@ -24,6 +24,7 @@ from punctual.engine.held.remote_panes import assembled
 from punctual.estimate.quality_curve import curve_of
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.clause import Clause
+from punctual.kinds.drawing import Drawing
 from punctual.kinds.job_group import AnsweredJobs, JobGroup
 from punctual.kinds.registry import kind_of, needs_of
 from punctual.kinds.world_run import WorldRun
@@ -170,7 +171,8 @@ def _together(
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
     known = ReadWindows()
     answered = [_answered_here(job, memory, bounds, known) for job in here]
-    jobs = [job for job in jobs if job not in here]
+    ahead, jobs = _drawn_by_jobs([job for job in jobs if job not in here], bounds)
+    answered += ahead
     if not jobs:
         return answered
     works = [_works(job, memory, bounds, timed=time is not None) for job in jobs]
@@ -191,21 +193,45 @@ def _together(
     return answered
 
 
+def _drawn_by_jobs(
+    jobs: Sequence[JobGroup], bounds: RowBounds
+) -> tuple[list[AnsweredJobs], list[JobGroup]]:
+    """Jobs at those instants of which rounds were drawn ahead by Spark, and those that are left."""
+    answered, left = list[AnsweredJobs](), list[JobGroup]()
+    for job in jobs:
+        drawings = _drawings(job, bounds)
+        drawn = np.array([at in drawings for at in job.due.instants.tolist()], np.bool_)
+        if not drawn.all():
+            left.append(job.only(~drawn) if drawn.any() else job)
+        if drawn.any():
+            types = job.asked.asked[0].types
+            nothing = pa.schema(list(zip(types.names, types.outputs))).empty_table()
+            gave = of_tables([nothing] * int(drawn.sum()))
+            answered.append(AnsweredJobs([replace(job.only(drawn), drawings=drawings)], gave))
+    return answered, left
+
+
+def _drawings(job: JobGroup, bounds: RowBounds) -> dict[Micros, Drawing]:
+    """What was drawn ahead for a job, and more where nothing hurries."""
+    if bounds.ahead is None:
+        return {}
+    drawings = bounds.ahead.of(_query(job).name, job.due.instants.tolist())
+    for drawing in () if bounds.hurries else drawings.values():
+        drawing.finish(job.number)
+    return drawings
+
+
 def _asks_spark(job: JobGroup, memory: Holders, backend: Backend, bounds: RowBounds) -> WorldRun | None:
     """What the run says of worlds, with whom to ask for further rounds."""
     if bounds.worlds is None:
         return None
-    rounds = RowRounds(job, memory.rows, memory.running.tables, backend, bounds.of_works)
-    return replace(bounds.worlds, by_rows=rounds)
+    return replace(bounds.worlds, by_rows=RowRounds(lambda: memory, backend, bounds.of_works, job))
 
 
 def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds, known: ReadWindows) -> AnsweredJobs:
     """A job whose rows the driver reads itself, or from which rounds were drawn ahead."""
-    instants: list[Micros] = job.due.instants.tolist()
-    drawings = {} if bounds.ahead is None else bounds.ahead.of(_query(job).name, instants)
-    for drawing in () if bounds.hurries else drawings.values():
-        drawing.finish(job.number)
-    drawn = np.array([at in drawings for at in instants])
+    drawings = _drawings(job, bounds)
+    drawn = np.array([at in drawings for at in job.due.instants.tolist()])
     rows = read_here(job, _reader(job), memory.rows, drawn, known)
     return AnsweredJobs([replace(job, drawings=drawings)], rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,12 +11,13 @@ from punctual.clock import Micros, SystemClock
 from punctual.engine.answers.read_here import of_tables
 from punctual.engine.batch.isolate import reason
 from punctual.engine.batch.state_faults import state_fault
+from punctual.engine.held.holders import Holders
 from punctual.engine.held.retained_rows import RetainedFiles
 from punctual.kinds.job_group import JobGroup
 from punctual.kinds.world_run import WorldsStopError
 from punctual.plan.row_query import RowStatement, RowWindow
 from punctual.plan.shared import RowReader
-from punctual.runtime.backend import Backend, RowWork
+from punctual.runtime.backend import Backend, JobLimit, OverdueError, RowWork
 from punctual.runtime.operators.answer_rows import TooManyRowsError
 from punctual.runtime.operators.window_rows import Rounds, WindowOrder
 from punctual.runtime.row_queries.plan_graph import RunawayError
@@ -56,22 +57,22 @@ def statement_work(job: JobGroup, at: Micros, rows: RetainedFiles, bounds: WorkB
 class RowRounds:
     """Asks for further rounds of the only query of a job (`kinds.world_run.RowsOfRounds`)."""
 
-    job: JobGroup
-    retained: RetainedFiles
-    tables: Mapping[str, pa.Table]
+    held: Callable[[], Holders]
+    """What is held now: a base has other files."""
     backend: Backend
     bounds: WorkBounds
+    job: JobGroup
 
     @property
     def most_rows(self) -> int:
         """How many rows all rounds of an answer may have together."""
         return self.bounds.answer_rows
 
-    def rows(self, at: Micros, rounds: range) -> list[pa.Array]:
+    def rows(self, at: Micros, rounds: range, limit: JobLimit | None = None) -> list[pa.Array]:
         """The columns of its result rows in these rounds, round after round."""
         step = self._at_once(at)
         ranges = [rounds[first : first + step] for first in range(0, len(rounds), step)]
-        return of_tables([self._rows(at, some) for some in ranges]).values
+        return of_tables([self._rows(at, some, limit) for some in ranges]).values
 
     def now(self) -> float:
         """The time by the machine's steady clock."""
@@ -79,21 +80,33 @@ class RowRounds:
 
     def _at_once(self, at: Micros) -> int:
         """In how many rounds a job may have all rows of the windows."""
-        windows = statement_work(self.job, at, self.retained, self.bounds, range(1)).windows
-        return max(1, int(ROWS_AT_ONCE // max(1.0, sum(self.retained.rows_of(one) for one in windows))))
+        retained = self.held().rows
+        windows = statement_work(self.job, at, retained, self.bounds, range(1)).windows
+        return max(1, int(ROWS_AT_ONCE // max(1.0, sum(retained.rows_of(one) for one in windows))))
 
-    def _rows(self, at: Micros, rounds: range) -> pa.Table:
-        work = statement_work(self.job, at, self.retained, self.bounds, rounds)
+    def _rows(self, at: Micros, rounds: range, limit: JobLimit | None) -> pa.Table:
+        work = statement_work(self.job, at, self.held().rows, self.bounds, rounds)
         try:
-            (found,) = self.backend.rows([work], self.tables).tables
+            return self._found(work, limit)
+        except OverdueError:
+            raise
         except TooManyRowsError as problem:
             fact = f"{len(rounds):,} rounds have {problem.rows:,} rows or more, and may have {problem.limit:,}"
             raise WorldsStopError(work.query, None, f"{fact} (SET max_answer_rows)") from problem
         except RunawayError as problem:
             raise WorldsStopError(work.query, None, f"{problem.excess.fact} (SET max_join_rows)") from problem
         except Exception as problem:
+            again = statement_work(self.job, at, self.held().rows, self.bounds, rounds)
+            if again.windows != work.windows:  # a base was made meanwhile, and its files are others
+                return self._found(again, limit)
             fault = state_fault(problem)
             if not self.backend.alive() or fault is not None:
                 raise fault or problem from problem
             raise WorldsStopError(work.query, None, reason(problem)) from problem
-        return found
+
+    def _found(self, work: RowWork, limit: JobLimit | None) -> pa.Table:
+        if limit is None:
+            return self.backend.rows([work], self.held().running.tables).tables[0]
+        found = self.backend.rows_beside([work], self.held().running.tables, limit)
+        limit.planned |= any(found.planned)
+        return found.tables[0]

@@ -90,6 +90,10 @@ def _settled(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) 
 
 def _settled_rows(job: Job, body: Worlds, rows: Answered, at: Micros, run: WorldRun) -> Settled:
     """The same from the rows that Spark found in the first rounds; it is asked for more where CONFIDENCE needs them."""
+    ahead = job.drawings.get(at)
+    if ahead is not None:
+        assert isinstance(ahead, RowDrawing)
+        return as_drawn(body.effort, ahead, job.number)
     first = body.effort.at_first(job.number)
     drawing = RowDrawing(body, at, run.by_rows, rows.values, first)
     found = settle(body.effort, drawing, job.number)

@@ -13,10 +13,11 @@ from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
 from punctual.kinds.result import Result
-from punctual.kinds.world_run import WorldRun
+from punctual.kinds.world_run import RowsOfRounds, WorldRun
 from punctual.kinds.worlds.answers import world_result
 from punctual.kinds.worlds.bind import bind_worlds, is_over_worlds
 from punctual.kinds.worlds.by_rows.bind import bind_worlds_by_rows
+from punctual.kinds.worlds.by_rows.row_drawing import RowDrawing
 from punctual.kinds.worlds.by_rows.windows import is_in_worlds
 from punctual.kinds.worlds.closed import closed_forms
 from punctual.kinds.worlds.describe import described, way
@@ -55,11 +56,19 @@ class _DrawnInTime(Kind[Worlds]):
         return "rounds give way, and no rows"
 
     def draws_ahead(self, query: Query) -> bool:
-        """Rows by themselves are the driver's. Groups of what is drawn are only known once all rounds are, and Spark
-        calls functions of Python."""
+        """Rows by themselves are the driver's, and what Spark answers its jobs draw. Groups of what is drawn are only
+        known once all rounds are, and Spark calls functions of Python."""
         body = self.body_of(query)
+        if body.by_rows:
+            return bool(query.stages)
         called = any(isinstance(one, Called) for one in body.aggregates)
         return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys and not called
+
+    def drawn_by_jobs(self, query: Query) -> bool:
+        return self.body_of(query).by_rows
+
+    def drawing_by_jobs(self, query: Query, at: Micros, asked: RowsOfRounds) -> RowDrawing:
+        return RowDrawing(self.body_of(query), at, asked)
 
     def rounds_at_first(self, query: Query, number: int) -> int:
         return self.body_of(query).effort.at_first(number)
@@ -106,11 +115,10 @@ class WorldsKind(_DrawnInTime):
 
     def describe_rows(self, query: Query) -> list[str]:
         lines = described(self.body_of(query), [output.name for output in query.outputs])
-        if self.body_of(query).by_rows or closed_forms(self.body_of(query)) is not None:
-            return lines
-        if may_keep(query):
+        known = not self.body_of(query).by_rows and closed_forms(self.body_of(query)) is not None
+        if may_keep(query) and not known:
             lines.append("kept   the first rounds, by panes, for windows that overlap, where that spares work")
-        if self.draws_ahead(query):
+        if self.draws_ahead(query) and not known:
             lines.append("live   more rounds while there is time, until shortly before each deadline")
         return lines
 

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from punctual.clock import SECOND, Micros, SystemClock
-from punctual.runtime.backend import OverdueError
+from punctual.clock import SECOND, SystemClock
+from punctual.runtime.backend import JobLimit, OverdueError
 from punctual.runtime.row_queries.plan_graph import Excess, RunawayError, excess_of, plan_graph
 
 FIRST_LOOK_S = 5.0
@@ -47,8 +47,8 @@ class JobWatch:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def run(self, job: Callable[[], T], bounds: Mapping[str, Bound], until: Micros | None = None) -> T:
-        """Run a job whose slots are bounded; it is ended ``until`` then, by the machine's monotonic clock.
+    def run(self, job: Callable[[], T], bounds: Mapping[str, Bound], limit: JobLimit | None = None) -> T:
+        """Run a job whose slots are bounded, and that is ended by its limit.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class JobWatch:
         context.setLocalProperty(DESCRIPTION, name)
         look.start()
         try:
-            return job() if until is None else run_until(self._session, job, until)
+            return job() if limit is None else run_until(self._session, job, limit)
         except OverdueError:
             raise
         except Exception:
@@ -74,8 +74,8 @@ class JobWatch:
             context.setLocalProperty(DESCRIPTION, None)
 
 
-def run_until(session: SparkSession, job: Callable[[], T], until: Micros) -> T:
-    """Run a job that is ended at an instant of the machine's monotonic clock, whatever its tasks are at.
+def run_until(session: SparkSession, job: Callable[[], T], limit: JobLimit) -> T:
+    """Run a job that is ended at its limit, whatever its tasks are at.
 
     Raises
     ------
@@ -83,37 +83,41 @@ def run_until(session: SparkSession, job: Callable[[], T], until: Micros) -> T:
         Where it was still under way then.
     """
     context, name, done = session.sparkContext, f"punctual until {uuid.uuid4().hex}", threading.Event()
-    limit = _Limit(session, name, until, done)
+    if limit.ended:
+        raise OverdueError
+    ends = _Limit(session, name, limit, done)
     context.addJobTag(name)
-    limit.start()
+    ends.start()
     try:
         return job()
     except Exception:
-        if limit.passed:
+        if ends.passed:
             raise OverdueError from None
         raise
     finally:
         done.set()
+        limit.done()
         context.removeJobTag(name)
 
 
 class _Limit(threading.Thread):
-    """Ends a job, by its tag, that is not done by an instant of the machine's monotonic clock."""
+    """Ends a job, by its tag, that is not done by its limit."""
 
-    def __init__(self, session: SparkSession, tag: str, until: Micros, done: threading.Event) -> None:
+    def __init__(self, session: SparkSession, tag: str, limit: JobLimit, done: threading.Event) -> None:
         super().__init__(name="punctual limit", daemon=True)
         self._session = session
         self._tag = tag
-        self._until = until
+        self._limit = limit
         self._done = done
         self.passed = False
 
     def run(self) -> None:
-        wait = max(0.0, (self._until - SystemClock().monotonic()) / SECOND)
+        self._limit.wait(max(0.0, (self._limit.until - SystemClock().monotonic()) / SECOND))
         with suppress(Py4JError, OSError):
-            while not self._done.wait(wait):
-                self.passed, wait = True, CANCEL_S
+            while not self._done.is_set():
+                self.passed = True
                 self._session.sparkContext.cancelJobsWithTag(self._tag)
+                self._done.wait(CANCEL_S)
 
 
 class _Look(threading.Thread):

@@ -23,7 +23,7 @@ from punctual.errors import InternalError
 from punctual.plan.operators import OperatorNode, OperatorRows
 from punctual.plan.row_query import RowStatement
 from punctual.plan.sql_text import quoted
-from punctual.runtime.backend import Draws, QueryTypes, RowAnswers, RowWork, WindowTypes
+from punctual.runtime.backend import Draws, JobLimit, QueryTypes, RowAnswers, RowWork, WindowTypes
 from punctual.runtime.core_time import CoreTime, StageTime
 from punctual.runtime.operators.aggregate_rows import AggregateRows
 from punctual.runtime.operators.answer_rows import AnswerRows, TooManyRowsError
@@ -122,14 +122,14 @@ class RowPlans:
         self._made = 0
         self._passed = 0
         self._local = spark.sparkContext.master.startswith("local")
-        self._until: Micros | None = None
+        self._limit: JobLimit | None = None
 
     def run(
-        self, works: Sequence[RowWork], tables: Mapping[str, pa.Table], until: Micros | None = None
+        self, works: Sequence[RowWork], tables: Mapping[str, pa.Table], limit: JobLimit | None = None
     ) -> RowAnswers:
         """The answer of each; at most two jobs for what is due at an instant, and others for large windows.
 
-        A job that is under way ``until`` then, by the machine's monotonic clock, is ended.
+        A job that is under way at its limit is ended.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class RowPlans:
         OverdueError
             Where a job took too long.
         """
-        self._until = until
+        self._limit = limit
         self._forget(self._tables.show(dict.fromkeys(name for work in works for name in work.statement.tables), tables))
         large = [number for number, work in enumerate(works) if _bytes(work) > LARGE_BYTES]
         small = [number for number, work in enumerate(works) if _bytes(work) <= LARGE_BYTES]
@@ -369,7 +369,7 @@ class RowPlans:
         self._session.sparkContext.setLocalProperty(ROWS_PROPERTY, written(order))
         try:
             bounds = {s: Bound(works[number].query, works[number].max_join_rows) for s, number in run.asked.items()}
-            rows = self._core_time.reported(self._watch.run(run.union.frame.toArrow, bounds, self._until))
+            rows = self._core_time.reported(self._watch.run(run.union.frame.toArrow, bounds, self._limit))
         except Exception:
             self._scans.take({})  # tasks that ended before the job did have reported theirs
             raise

@@ -40,11 +40,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Reestimated:
-    """A query needs ``left`` beyond what it has begun: rounds cost something else than was thought, or more are due."""
+    """A query needs ``left`` beyond what it has begun: rounds cost something else than was thought, or more are due.
+
+    None: only what a round costs is another.
+    """
 
     at: float
     name: str
-    left: float
+    left: float | None
     one_round: float
 
 

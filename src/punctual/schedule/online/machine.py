@@ -85,6 +85,8 @@ def _after(state: State, event: Event) -> tuple[State, bool]:
             one = _alive(state, name)
             if one is None:
                 return state, False
+            if left is None:
+                return _with(state, replace(one, one_round=one_round)), False
             if not (left >= 0 and one_round > 0):
                 raise InternalError(f'query "{name}" cannot need {left} in rounds of {one_round}')
             query = replace(one.query, essential=one.begun + left)

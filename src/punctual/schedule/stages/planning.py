@@ -70,7 +70,7 @@ def _stages(
             for query in measured:
                 known = sharing.drawn.get((query, at))
                 rounds = _rounds(sharing.seen[query], known, number)
-                essential = rounds * (known or sharing.seen[query]).each_us
+                essential = (known or sharing.seen[query]).work_us(rounds)
                 yield Stage(query, at, number), AnytimeQuery(since + begins, since + ends, essential)
 
 

@@ -48,6 +48,8 @@ MOST_DRAWN = 256
 """So many instants are drawn for; others are answered with what is essential once they are due."""
 MOST_AT_ONCE = 16
 """So many are made ready before something else may be done."""
+SPARE = 0.8
+"""So much of the time that a job has it is expected to take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,43 @@ class Drawn:
     """An answer had so many before a restart."""
     full: bool = False
     """Whether there may be no more."""
+    at_once: int = 0
+    """Jobs of the data plane draw so many rounds each; 0: threads of the driver draw as many as they have time for."""
+    begin_us: float = 0.0
+    """What it costs to begin a job."""
+    begun: bool = False
+    """Whether somebody is at all rounds that there may be."""
 
     @property
     def each_us(self) -> float:
         """What a round costs, and never nothing."""
         return max(self.round_us, LEAST_ROUND_US)
+
+    @property
+    def least_us(self) -> float:
+        """The least that is drawn at a time: a round, or a job of them."""
+        return self.work_us(max(1, self.at_once))
+
+    def work_us(self, rounds: int) -> float:
+        """What so many rounds cost. A job that takes longer than it may is lost, so it has some time to spare.
+
+        >>> Drawn(0, 5.0).work_us(30), Drawn(0, 5.0, at_once=20, begin_us=100.0).work_us(30)
+        (150.0, 437.5)
+        """
+        if not self.at_once:
+            return rounds * self.each_us
+        return (rounds * self.each_us + ceil(rounds / self.at_once) * self.begin_us) / SPARE
+
+    def rounds_for(self, budget_us: float) -> int:
+        """How many rounds so much time is for; those of one job at most.
+
+        >>> one = Drawn(0, 5.0, at_once=20, begin_us=100.0)
+        >>> Drawn(0, 5.0).rounds_for(52.0), one.rounds_for(200.0), one.rounds_for(one.work_us(20)), one.rounds_for(9.0)
+        (11, 12, 20, 1)
+        """
+        if not self.at_once:
+            return max(1, ceil(budget_us / self.each_us))
+        return max(1, min(self.at_once, int((SPARE * budget_us - self.begin_us) / self.each_us + 1e-6)))
 
     def target(self, number: int) -> int:
         """How many rounds the stage of this number is to have, which begins now.
@@ -100,6 +134,13 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
+class EndDraws:
+    """End these joblets where they are jobs: nobody wants any more what they draw."""
+
+    joblets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sharing:
     """Where the draws stand."""
 
@@ -111,6 +152,10 @@ class Sharing:
     drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
     given: Mapping[int, int] = field(default_factory=dict)
     """The rounds of joblets that are under way."""
+    drawing: Mapping[int, Stage] = field(default_factory=dict)
+    """What they are for."""
+    ended: frozenset[int] = frozenset()
+    """Those of them that were told to end."""
     unable: frozenset[str] = frozenset()
     """Queries for which nothing can be drawn before they are answered."""
     took_us: float = 0.0
@@ -211,12 +256,15 @@ class Cores:
     seed: int = 0
 
 
-def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cores) -> tuple[Sharing, list[Draw]]:
+def shared(
+    sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cores
+) -> tuple[Sharing, list[Draw | EndDraws]]:
     """Who draws now: stages that are new have arrived, those that are gone need nothing more."""
+    stages = dict(running)
     every = {
         stage: until
-        for stage, until in running
-        if (known := sharing.drawn.get((stage.query, stage.at))) is not None and not known.full
+        for stage, until in stages.items()
+        if (known := sharing.drawn.get((stage.query, stage.at))) is not None and not known.full and not known.begun
     }
     if sharing.plans is not None:
         plans = sharing.plans.by(cores.steady, every)
@@ -238,16 +286,22 @@ def shared(sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cor
         if name not in sharing.running:
             known = sharing.drawn[stage.query, stage.at]
             targets[name] = known.rounds + ceil(CONVEX.share(cores.level) * (known.target(stage.number) - known.rounds))
-            needed, granted = (targets[name] - known.rounds) * known.each_us, None
+            needed, granted = known.work_us(targets[name] - known.rounds), None
             if sharing.plans is not None:
                 plan = sharing.plans.granted(stage)
                 needed = needed if plan is None else CONVEX.share(cores.level) * plan.essential
                 granted = 0.0 if plan is None else plan.core_time
             lifetime = AnytimeQuery(cores.steady, cores.steady + max(1, until - cores.now), needed)
-            events.append(Arrived(cores.steady, name, lifetime, known.each_us, granted))
+            events.append(Arrived(cores.steady, name, lifetime, known.least_us, granted))
     events.append(Foreseen(cores.steady, None, bonus=cores.idle and cores.level >= 1.0))
     now_running = {name: stage for name, (stage, _until) in wanted.items()}
-    return _told(replace(sharing, online=online, running=now_running, targets=targets), events)
+    sharing = replace(sharing, online=online, running=now_running, targets=targets)
+    unwanted = tuple(
+        joblet for joblet, stage in sharing.drawing.items() if stage not in stages and joblet not in sharing.ended
+    )
+    sharing = replace(sharing, ended=sharing.ended.union(unwanted)) if unwanted else sharing
+    sharing, draws = _told(sharing, events)
+    return sharing, [*([EndDraws(unwanted)] if unwanted else []), *draws]
 
 
 def joblet_ended(
@@ -256,6 +310,7 @@ def joblet_ended(
     """A joblet has ended; ``found`` is how far the draws are now, None: nothing more can be drawn for its query."""
     at = at if sharing.online is None else max(at, int(sharing.online.now))
     given = {number: rounds for number, rounds in sharing.given.items() if number != joblet}
+    before = sharing.drawn.get((stage.query, stage.at))
     if found is not None and (stage.query, stage.at) in sharing.drawn:
         sharing = sharing.with_drawn({(stage.query, stage.at): found})
     drawn, unable = sharing.drawn, sharing.unable
@@ -265,22 +320,34 @@ def joblet_ended(
         unable = unable | {stage.query}
         drawn = {which: one for which, one in drawn.items() if which[0] != stage.query}
         running = {name: one for name, one in running.items() if one.query != stage.query}
-    sharing = replace(sharing, running=running, given=given, drawn=drawn, unable=unable)
+    drawing = {number: one for number, one in sharing.drawing.items() if number != joblet}
+    sharing = replace(
+        sharing, running=running, given=given, drawn=drawn, unable=unable, drawing=drawing,
+        ended=sharing.ended - {joblet},
+    )  # fmt: skip
+    if found is not None and before is not None and found.needed > before.needed and stage.name in sharing.targets:
+        # What the data ask for is only known now.
+        target = max(sharing.targets[stage.name], found.target(stage.number))
+        sharing = replace(sharing, targets={**sharing.targets, stage.name: target})
     if sharing.online is None:
         return sharing, []
     online = _only(sharing.online, running)
     sharing = replace(sharing, online=online)
     # What others have begun of the same stage is not queued again.
     mine = [one for one in online.given if one.name == stage.name and one.number != joblet]
-    alive = any(one.name == stage.name and one.queued for one in online.alive)
+    more = before is not None and found is not None and found.needed > before.needed
+    alive = any(one.name == stage.name and (one.queued or more) for one in online.alive)
     if found is not None and alive and sharing.plans is None:  # plans give core time, whatever rounds turn out to cost
         left = sharing.targets[stage.name] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
-        events.append(Reestimated(at, stage.name, max(0, left) * found.each_us, found.each_us))
+        events.append(Reestimated(at, stage.name, found.work_us(max(0, left)), found.least_us))
+    elif found is not None and found.at_once:  # joblets of rounds beyond the essential ones are to fit, too
+        names = [one.name for one in online.alive if running.get(one.name) == stage]
+        events += [Reestimated(at, name, None, found.least_us) for name in names]
     return _told(sharing, events)
 
 
 def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw]]:
-    online, draws, given = sharing.online, list[Draw](), dict(sharing.given)
+    online, draws, given, drawing = sharing.online, list[Draw](), dict(sharing.given), dict(sharing.drawing)
     assert online is not None
     for event in events:
         online, commands = online_step(online, event)
@@ -289,10 +356,10 @@ def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw
                 stage = sharing.running.get(command.joblet.name)
                 assert stage is not None, "joblets are of queries that run"
                 known = sharing.drawn[stage.query, stage.at]
-                rounds = max(1, ceil(command.joblet.budget / known.each_us))
-                given[command.joblet.number] = rounds
+                rounds = known.rounds_for(command.joblet.budget)
+                given[command.joblet.number], drawing[command.joblet.number] = rounds, stage
                 draws.append(Draw(command.joblet.number, stage, rounds, int(command.joblet.until)))
-    return replace(sharing, online=online, given=given), draws
+    return replace(sharing, online=online, given=given, drawing=drawing), draws
 
 
 def _only(online: Online, names: Collection[str]) -> Online:

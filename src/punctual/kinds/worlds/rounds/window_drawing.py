@@ -24,6 +24,7 @@ from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.worlds import Called, Worlds
+from punctual.runtime.backend import JobLimit
 
 MOST_NUMBERS = 1 << 25
 """Of an aggregate, groups by rounds: a quarter of a gigabyte."""
@@ -125,11 +126,16 @@ class WindowDrawing:
         return not self.varies or self._begun >= self._most_ahead
 
     @property
+    def begun(self) -> bool:
+        """The same: what is under way takes no time."""
+        return self.full
+
+    @property
     def _most_ahead(self) -> int:
         wanted = max(STAGES * self._body.effort.rounds, self.needed)
         return min(self.most, max(wanted, MOST_AHEAD // max(1, self._groups.groups)))
 
-    def draw(self, rounds: int) -> int:
+    def draw(self, rounds: int, limit: JobLimit | None = None) -> int:
         """Draw up to so many more rounds, no more than are drawn at once; how many were drawn, 0: there may be none."""
         some = self._taken(self._most_ahead, rounds)
         if some:
