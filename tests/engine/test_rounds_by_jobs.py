@@ -246,13 +246,19 @@ def test_who_answers_does_not_wait_for_others() -> None:
     assert said(one) == said(whole)
 
 
-def test_rounds_ahead_are_bound_by_rows() -> None:
+@pytest.mark.parametrize("bound", ["all", "ahead"])
+def test_rounds_ahead_are_bound_by_rows(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
     asked, one = drawing()
-    asked.most_rows = 400
+    if bound == "all":
+        asked.most_rows = 400
+    else:
+        monkeypatch.setattr("punctual.kinds.worlds.by_rows.row_drawing.ROWS_AHEAD", 400)
     while one.draw(50):
         pass
     assert one.full
     assert 250 <= one.rounds <= 310, "four rows in three rounds"
+    one.until(2_000)
+    assert (one.rounds > 1_000) == (bound == "ahead"), "who answers may have more"
 
 
 def test_confidence_is_looked_at_once_there_are_rounds_enough() -> None:

@@ -6,7 +6,7 @@ The engine knows this protocol alone, so the same engine runs on Spark and, in t
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -192,20 +192,23 @@ class JobLimit:
         """Whether somebody has ended it."""
         self.planned = False
         """Whether a plan was made for it, which will not be for the next one of its kind."""
-        self._over = threading.Event()
+        self._changed = threading.Condition()
 
     def end(self) -> None:
         """Nobody wants it any more."""
-        self.ended = True
-        self._over.set()
+        with self._changed:
+            self.ended = True
+            self._changed.notify_all()
 
-    def done(self) -> None:
-        """It is through: nobody has to wait for its end."""
-        self._over.set()
+    def wake(self) -> None:
+        """Something is through: who waits looks whether that is all."""
+        with self._changed:
+            self._changed.notify_all()
 
-    def wait(self, seconds: float) -> None:
-        """Until somebody has ended it, or it is through, and no longer than that."""
-        self._over.wait(seconds)
+    def wait(self, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Until somebody has ended it, or it is done, and no longer than that."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended or done(), seconds)
 
 
 Draws = dict[int, DrawReport]

@@ -96,7 +96,7 @@ def run_until(session: SparkSession, job: Callable[[], T], limit: JobLimit) -> T
         raise
     finally:
         done.set()
-        limit.done()
+        limit.wake()
         context.removeJobTag(name)
 
 
@@ -112,7 +112,8 @@ class _Limit(threading.Thread):
         self.passed = False
 
     def run(self) -> None:
-        self._limit.wait(max(0.0, (self._limit.until - SystemClock().monotonic()) / SECOND))
+        left = (self._limit.until - SystemClock().monotonic()) / SECOND
+        self._limit.wait(max(0.0, left), self._done.is_set)
         with suppress(Py4JError, OSError):
             while not self._done.is_set():
                 self.passed = True

@@ -25,6 +25,9 @@ from punctual.kinds.worlds.summaries import Summaries
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import JobLimit
 
+ROWS_AHEAD = 1 << 18
+"""Nor are more result rows drawn ahead of an answer, unless it asks for them: all of them are looked at when it is
+due."""
 LOOKS = 2
 """How many result rows there may be is looked at again with so many times the rounds."""
 
@@ -110,7 +113,7 @@ class RowDrawing:
             more = (found.groups - found.earlier) / max(1, rounds - rounds // 2)
             base = max(1.0, found.groups - more * rounds)
             numbers, ahead = (_rounds_of(numbers, base, more) for numbers in (MOST_NUMBERS, MOST_AHEAD))
-            self._most = min(MOST_ROUNDS, most_rows, numbers), min(ahead, most_rows), rounds
+            self._most = min(MOST_ROUNDS, most_rows, numbers), min(ahead, ROWS_AHEAD * rounds // rows), rounds
         return self._most[0], self._most[1]
 
     # -- who draws ahead ---------------------------------------------------------------------------
