@@ -112,9 +112,12 @@ def test_all_together_may_be_too_much_where_each_is_not() -> None:
 
 
 def test_only_short_deadlines_are_warned_of() -> None:
-    assert short_deadline(sampled("q", 1, None)) is None
-    assert short_deadline(sampled("q", 1, None, 0.2)) is None
-    assert short_deadline(sampled("q", 1, None, 0.199)) is not None
+    often = SECOND // 10
+    assert short_deadline(sampled("q", 1, None), often) is None
+    assert short_deadline(sampled("q", 1, None, 0.2), often) is None
+    assert short_deadline(sampled("q", 1, None, 0.199), often) is not None
+    assert short_deadline(sampled("q", 1, None, 0.5), SECOND // 2) is not None, "rows may wait for a tick"
+    assert short_deadline(sampled("q", 1, None, 0.501), SECOND // 2) is None
 
 
 def test_fairness_is_between_one_by_n_and_one() -> None:
