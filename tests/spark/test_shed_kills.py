@@ -73,7 +73,8 @@ def is_asked(point, blocks):
 
 def hold(point, blocks):
     if is_asked(point, blocks):
-        Path("held").write_text(point)
+        Path(".held").write_text(point)
+        Path(".held").rename("held")  # whoever sees it can read it
         time.sleep(3600)
 
 
