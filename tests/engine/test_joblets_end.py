@@ -146,6 +146,34 @@ def test_a_joblet_looks_at_its_clock(tmp_path: Path, clock: Worked, joblets: Job
     engine.close()
 
 
+def test_a_joblet_that_is_told_to_end(
+    tmp_path: Path, clock: Worked, joblets: Joblets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops after the rounds that it is at, and they count."""
+    engine, _backend = opened(tmp_path, clock, {})
+    real = clock.draw
+
+    def draw(rounds: int) -> None:
+        real(rounds)
+        if clock.at > BEGIN + 2 * SECOND:
+            ahead = engine._opened().core.ahead
+            ahead.end(list(ahead._limits))
+
+    monkeypatch.setattr(clock, "draw", draw)
+    engine.feed("s", rows())
+    run_for(engine, clock, 300)
+    found = answers(engine)
+    assert clock.rounds == found[-1]["rounds"]
+    took = [ended - began for (began, _until), ended in zip(joblets.began, joblets.ended)]
+    before = [some for (began, _until), some in zip(joblets.began, took) if began < BEGIN + 1.9 * SECOND]
+    after = [some for (began, _until), some in zip(joblets.began, took) if began > BEGIN + 2 * SECOND]
+    assert max(before) > ROUND_US
+    assert len(after) > 10
+    assert max(after) == ROUND_US
+    assert not engine._opened().core.ahead._limits
+    engine.close()
+
+
 @MODES
 def test_after_a_cancel(tmp_path: Path, clock: Worked, joblets: Joblets, options: dict[str, str]) -> None:
     """In the middle of the second stage; what is asked of the next instant is drawn for as ever."""

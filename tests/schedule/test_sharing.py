@@ -201,6 +201,35 @@ def test_many_instants_are_made_ready_a_few_at_a_time() -> None:
     assert min(rounds) >= OWN, "there is time for everybody"
 
 
+def test_bonus_gives_its_cores_back_when_something_is_read() -> None:
+    """Else a tick shares the cores with them, for as long as a joblet is."""
+    script = Cores(contract("q", 10))
+    script.begin(10)
+    script.until(0.03)
+    assert len(script.running) == 2, "essential ones, which go on"
+    assert ended(script(ReadAsked(script.now()))) == []
+    script(NothingRead(script.now()))
+    script.until(1.02)
+    bonus = sorted(draw.joblet for _when, draw in script.running)
+    assert len(bonus) == 2
+    assert ended(script(ReadAsked(script.now()))) == bonus
+    for _time in range(2):  # they are told once, and nobody begins while it is read
+        _when, draw = script.running.pop()
+        which = draw.stage.query, draw.stage.at
+        script.rounds[which] += 5
+        after = script(JobletEnded(script.now(), draw.joblet, draw.stage, 5 * ROUND_US, script.drawn(which)))
+        assert not [one for one in after if isinstance(one, Draw | EndDraws)]
+    before = script.rounds["q", 10 * SECOND]
+    script.take(script(NothingRead(script.now())))
+    assert len(script.running) == 2, "then they go on"
+    script.until(2)
+    assert script.rounds["q", 10 * SECOND] > before + 1_800
+
+
+def ended(commands: list[Command]) -> list[int]:
+    return [joblet for one in commands if isinstance(one, EndDraws) for joblet in one.joblets]
+
+
 def test_where_something_is_always_ready_windows_still_have_their_turn() -> None:
     """Else nothing is drawn ahead any more, and the holder alone draws all rounds while it answers."""
     script = Cores(contract("a", 1), contract("b", 1.5))
@@ -304,6 +333,16 @@ def test_jobs_are_told_to_end_once_nobody_wants_them() -> None:
     assert others <= {draw.joblet for draw in script.said if isinstance(draw, Draw)}
     assert not script.running or {draw.joblet for _when, draw in script.running} <= set(script.ended)
     assert len(script.ended) == len(set(script.ended)), "each of them is told once"
+
+
+def test_jobs_go_on_while_something_is_read() -> None:
+    """One that was ended would have drawn nothing."""
+    script = Jobs(contract("q", 10))
+    script.begin(10)
+    script.until(3)
+    assert script.rounds["q", 10 * SECOND] > OWN
+    assert script.running
+    assert ended(script(ReadAsked(script.now()))) == []
 
 
 def test_who_is_at_the_last_rounds_is_let_alone() -> None:

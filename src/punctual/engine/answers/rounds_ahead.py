@@ -84,7 +84,7 @@ class RoundsAhead:
         self._jobs: dict[str, JobCost] = {}
         """What jobs of queries cost."""
         self._limits: dict[int, JobLimit] = {}
-        """Of joblets that are jobs, under way."""
+        """Of joblets under way."""
 
     def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[dict[Which, Drawn], frozenset[str]]]:
         """Make firings ready, on the holder's thread: how far each is, and the queries that cannot be drawn ahead."""
@@ -134,26 +134,29 @@ class RoundsAhead:
         """The rounds of a joblet, for a thread of its own: core time, and how far the drawing is then."""
         which = command.stage.query, command.stage.at
         kept = self._kept.get(which)
-        if kept is not None and kept.by_jobs:
-            # Limits are of the machine's clock, whatever this run's is.
-            limit = JobLimit(SystemClock().monotonic() + command.until - self._clock.monotonic())
-            self._limits[command.joblet] = limit
-            return lambda: self._drawn_by_job(command, which, kept, limit)
+        if kept is None:
+            return lambda: (0.0, None)
+        # Limits are of the machine's clock, whatever this run's is.
+        limit = JobLimit(SystemClock().monotonic() + command.until - self._clock.monotonic())
+        self._limits[command.joblet] = limit
+        draws = self._drawn_by_job if kept.by_jobs else self._drawn_here
+        return lambda: draws(command, which, kept, limit)
 
-        def drawn() -> tuple[float, Drawn | None]:
-            if kept is None:
-                return 0.0, None
-            began, left = self._clock.thread_us(), command.rounds
-            try:
-                while left > 0 and self._clock.monotonic() < command.until and (some := kept.drawing.draw(left)):
-                    left -= some
-            except Exception:  # the pass that answers it meets the same problem, and says whose it is
-                return self._clock.thread_us() - began, None
-            used = self._clock.thread_us() - began
-            kept.used_us += used
-            return used, self._drawn(which, kept)
-
-        return drawn
+    def _drawn_here(self, command: Draw, which: Which, kept: _Kept, limit: JobLimit) -> tuple[float, Drawn | None]:
+        """The rounds of a joblet by the calling thread, as many as there is time for."""
+        began, left = self._clock.thread_us(), command.rounds
+        try:
+            while left > 0 and not limit.ended and self._clock.monotonic() < command.until:
+                if not (some := kept.drawing.draw(left)):
+                    break
+                left -= some
+        except Exception:  # the pass that answers it meets the same problem, and says whose it is
+            return self._clock.thread_us() - began, None
+        finally:
+            self._limits.pop(command.joblet, None)
+        used = self._clock.thread_us() - began
+        kept.used_us += used
+        return used, self._drawn(which, kept)
 
     def _drawn_by_job(self, command: Draw, which: Which, kept: _Kept, limit: JobLimit) -> tuple[float, Drawn | None]:
         """The rounds of a joblet that is a job: how long it took, for which it had a core, and how far the drawing is.
@@ -181,13 +184,13 @@ class RoundsAhead:
         return kept is not None and kept.by_jobs
 
     def end(self, joblets: Iterable[int]) -> None:
-        """Nobody wants any more what these draw: jobs are ended, what is short ends by itself."""
+        """Nobody wants any more what these draw, or others need their cores."""
         for limit in [self._limits.get(joblet) for joblet in joblets]:
             if limit is not None:
                 limit.end()
 
     def leave(self) -> None:
-        """Nothing more will be asked: all jobs are ended."""
+        """Nothing more will be asked: all that is under way is ended."""
         self.end(list(self._limits))
 
     def of(self, query: str, instants: Iterable[Micros]) -> dict[Micros, Drawing]:

@@ -135,7 +135,10 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class EndDraws:
-    """End these joblets where they are jobs: nobody wants any more what they draw."""
+    """End these joblets as soon as may be: nobody wants any more what they draw, or others need their cores.
+
+    Jobs have drawn nothing then. Threads stop within a few milliseconds, and what they have drawn counts.
+    """
 
     joblets: tuple[int, ...]
 
@@ -255,11 +258,19 @@ class Cores:
     level: float
     seed: int = 0
 
+    @property
+    def spare(self) -> bool:
+        """Whether there is time for more than what is essential."""
+        return self.idle and self.level >= 1.0
+
 
 def shared(
     sharing: Sharing, running: Iterable[tuple[Stage, Micros]], cores: Cores
 ) -> tuple[Sharing, list[Draw | EndDraws]]:
-    """Who draws now: stages that are new have arrived, those that are gone need nothing more."""
+    """Who draws now: stages that are new have arrived, those that are gone need nothing more.
+
+    Where there is no time to spare, bonus joblets that run give their cores back.
+    """
     stages = dict(running)
     every = {
         stage: until
@@ -293,15 +304,27 @@ def shared(
                 granted = 0.0 if plan is None else plan.core_time
             lifetime = AnytimeQuery(cores.steady, cores.steady + max(1, until - cores.now), needed)
             events.append(Arrived(cores.steady, name, lifetime, known.least_us, granted))
-    events.append(Foreseen(cores.steady, None, bonus=cores.idle and cores.level >= 1.0))
+    events.append(Foreseen(cores.steady, None, bonus=cores.spare))
     now_running = {name: stage for name, (stage, _until) in wanted.items()}
     sharing = replace(sharing, online=online, running=now_running, targets=targets)
-    unwanted = tuple(
-        joblet for joblet, stage in sharing.drawing.items() if stage not in stages and joblet not in sharing.ended
-    )
-    sharing = replace(sharing, ended=sharing.ended.union(unwanted)) if unwanted else sharing
+    unwanted = {joblet for joblet, stage in sharing.drawing.items() if stage not in stages}
+    unwanted |= set() if cores.spare else _bonus_of_threads(sharing)
+    ends = tuple(sorted(unwanted - sharing.ended))
+    sharing = replace(sharing, ended=sharing.ended.union(ends)) if ends else sharing
     sharing, draws = _told(sharing, events)
-    return sharing, [*([EndDraws(unwanted)] if unwanted else []), *draws]
+    return sharing, [*([EndDraws(ends)] if ends else []), *draws]
+
+
+def _bonus_of_threads(sharing: Sharing) -> set[int]:
+    """The joblets beyond what is essential that lose nothing where they end early."""
+    assert sharing.online is not None
+    found = set()
+    for number in [one.number for one in sharing.online.given if one.bonus]:
+        stage = sharing.drawing[number]
+        known = sharing.drawn.get((stage.query, stage.at))
+        if known is not None and not known.at_once:
+            found.add(number)
+    return found
 
 
 def joblet_ended(
