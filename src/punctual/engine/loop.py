@@ -280,8 +280,8 @@ class Loop:
             case Answer():
                 self._answer(command)
             case Prepare(firings):
-                work = self.core.ahead.prepare(firings)
-                self._do(self._crew.holder, work, lambda found: self._send(Prepared(self._now(), *found)))
+                work, keep = self.core.ahead.prepare(firings), self.core.ahead.keep
+                self._do(self._crew.holder, work, lambda made: self._send(Prepared(self._now(), *keep(made))))
             case Draw(joblet, stage):
                 self._do(
                     self._crew.jobs if self.core.ahead.is_by_jobs(stage) else self._crew.joblets,
