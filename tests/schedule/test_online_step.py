@@ -87,6 +87,14 @@ def test_one_joblet_waits_outside_where_that_is_asked_for() -> None:
     assert (state.given[0].begins, state.given[0].ends) == (4.5, 5.5)
 
 
+def test_all_joblets_that_wait_move_up_when_one_ends_early() -> None:
+    rules, nothing_else = Rules(cores=1, joblet=2, ahead=2), Foreseen(0, None, bonus=False)
+    state, told = play(rules, nothing_else, arrived(0, "a", 20, 6, 2), Ended(1, 0, 1), arrived(1, "b", 6.5, 1.5))
+    waiting = [(joblet.name, joblet.begins, joblet.ends) for joblet in state.given]
+    assert waiting == [("a", 1, 3), ("a", 3, 5), ("b", 5, 6.5)]
+    assert not any(isinstance(command, Drop) for commands in told for command in commands)
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("uniform", [False, True])
 def test_only_what_is_due_by_the_deadline_that_cannot_be_met_is_dropped(uniform: bool, seed: int) -> None:
