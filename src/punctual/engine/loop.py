@@ -442,3 +442,4 @@ class Loop:
         rates, options = programs.rates, programs.options
         self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, rates, options))
         self.core.ahead.only(frozenset(self.state.sharing.drawn))
+        self.core.ahead.of_queries(programs.contracts)

@@ -7,7 +7,7 @@ a job of many rounds, since each costs some time besides: a thread waits for it,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from punctual.clock import Clock, Micros, SystemClock
@@ -224,6 +224,12 @@ class RoundsAhead:
     def only(self, needed: frozenset[Which]) -> None:
         """Forget what nobody needs any more."""
         self._kept = {which: one for which, one in self._kept.items() if which in needed}
+
+    def of_queries(self, queries: Collection[str]) -> None:
+        """Forget what jobs of all other queries cost."""
+        for query in list(self._jobs):  # threads that wait for jobs add to it meanwhile
+            if query not in queries:
+                self._jobs.pop(query, None)
 
     def known(self) -> dict[Which, Drawn]:
         """How far all of them are."""
