@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND, ManualClock, SystemClock, iso
+from punctual.engine.answers.rounds_ahead import MadeReady, RoundsAhead
 from punctual.engine.engine import Engine
 from punctual.kinds.program import compile_program
 from punctual.kinds.world_run import WorldRun
@@ -26,6 +27,8 @@ from punctual.kinds.worlds.rounds.settle import as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import Backend
+from punctual.schedule.stages.sharing import Drawn
+from tests.engine.worked_clock import Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -200,6 +203,21 @@ def test_what_is_made_ready_is_kept_whatever_else_happens_meanwhile(
         running.join(60)
         engine.close()
     assert [one["rounds"] for one in found] == [500] * 3
+
+
+def test_the_holder_is_free_again_after_a_few_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 40 milliseconds, and others may have to be answered meanwhile."""
+    clock, made, keep = moved_by_rounds(monkeypatch, Worked(START + 1_000 * SECOND)), list[int](), RoundsAhead.keep
+
+    def kept(self: RoundsAhead, ready: MadeReady) -> tuple[dict[tuple[str, int], Drawn], frozenset[str]]:
+        made.append(len(ready.drawings))
+        return keep(self, ready)
+
+    monkeypatch.setattr(RoundsAhead, "keep", kept)
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 1 SECOND ANSWERS WITHIN 4 SECONDS ROUNDS 8;"
+    found = live(tmp_path, program, 10, clock)
+    assert len(found) >= 10
+    assert set(made) <= {1, 2}
 
 
 # -- drawings -----------------------------------------------------------------------------------------

@@ -279,8 +279,8 @@ class Loop:
                 self.core.ledger.shed(ShedRecord(None, notice.level, None, notice.why))
             case Answer():
                 self._answer(command)
-            case Prepare(firings):
-                work, keep = self.core.ahead.prepare(firings), self.core.ahead.keep
+            case Prepare(firings, until):
+                work, keep = self.core.ahead.prepare(firings, until), self.core.ahead.keep
                 self._do(self._crew.holder, work, lambda made: self._send(Prepared(self._now(), *keep(made))))
             case Draw(joblet, stage):
                 self._do(

@@ -95,10 +95,10 @@ class RoundsAhead:
         self._limits: dict[int, JobLimit] = {}
         """Of joblets that are jobs, under way."""
 
-    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], MadeReady]:
-        """Make firings ready, on the holder's thread."""
+    def prepare(self, groups: Sequence[FiringGroup], until: Micros) -> Callable[[], MadeReady]:
+        """Make firings ready, on the holder's thread: one at least, and none after that time."""
         asked = self._asked(groups)
-        return lambda: self._prepare(asked)
+        return lambda: self._prepare(asked, until)
 
     def keep(self, made: MadeReady) -> tuple[dict[Which, Drawn], frozenset[str]]:
         """Keep what was made ready: how far each is, and the queries that cannot be drawn ahead.
@@ -108,7 +108,7 @@ class RoundsAhead:
         self._kept = {**self._kept, **made.drawings}
         return {which: self._drawn(which, one) for which, one in made.drawings.items()}, made.unable
 
-    def _prepare(self, asked: ToDraw) -> MadeReady:
+    def _prepare(self, asked: ToDraw, until: Micros) -> MadeReady:
         rows, run = asked.held().rows, asked.run
         found: dict[Which, _Kept] = {}
         unable: set[str] = set()
@@ -126,6 +126,8 @@ class RoundsAhead:
             for at in job.due.instants.tolist():
                 if (query.name, at) in self._kept:
                     continue
+                if found and self._clock.monotonic() >= until:
+                    return MadeReady(found, frozenset(unable))
                 began = self._clock.thread_us()
                 alone = job.only(job.due.instants == at)
                 drawing = kind_of(query).drawing(query, read_here(alone, reader, rows), at, run)
