@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,17 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND, ManualClock, SystemClock, iso
+from punctual.engine.answers.rounds_ahead import MadeReady, RoundsAhead
 from punctual.engine.engine import Engine
 from punctual.kinds.program import compile_program
 from punctual.kinds.world_run import WorldRun
+from punctual.kinds.worlds.rounds import window_drawing
 from punctual.kinds.worlds.rounds.settle import as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import Backend
+from punctual.schedule.stages.sharing import Drawn
+from tests.engine.worked_clock import Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess
 
 START = 1_700_000_000 * SECOND
@@ -151,6 +156,68 @@ def test_a_cancelled_instant_is_not_drawn_for(tmp_path: Path) -> None:
     assert not running.is_alive()
     assert not list(engine.records())
     engine.close()
+
+
+@pytest.mark.parametrize("how", ["another query", "cancel of another query"])
+def test_what_is_made_ready_is_kept_whatever_else_happens_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The holder has made some of its instants ready, and has said nothing of it yet."""
+    others = "CREATE QUERY p AS SELECT PROBABILITY(x > 2) AS p FROM s [RANGE 10 SECONDS] PERIOD 10 SECONDS"
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 60 SECONDS ROUNDS 20;"
+    halfway, goes_on, made = threading.Event(), threading.Event(), list[WindowDrawing]()
+    begin = WindowDrawing.begin
+
+    def begun(one: WindowDrawing, rounds: int) -> None:
+        begin(one, rounds)
+        made.append(one)
+        if len(made) == 3:
+            halfway.set()
+            assert goes_on.wait(60)
+
+    monkeypatch.setattr(WindowDrawing, "begin", begun)
+    monkeypatch.setattr(window_drawing, "MOST_AHEAD", 3 * 500)
+    engine, found = Engine(backend=InProcess, options={**OPTIONS, "tick": "20 ms"}), list[dict[str, Any]]()
+    engine.listen(
+        lambda blocks: found.extend(row for one in blocks if one.query == "q" for row in one.table.to_pylist())
+    )
+    engine.sql(STREAM + program)
+    if how != "another query":
+        engine.sql(f"{others} ANSWERS WITHIN 100 SECONDS;")
+    engine.open()
+    engine.feed("s", rows(end=32))
+    running = threading.Thread(target=engine.run)
+    running.start()
+    try:
+        assert halfway.wait(60)
+        if how == "another query":
+            engine.sql(f"{others};")
+        else:
+            assert engine.cancel("p")
+        goes_on.set()
+        while len(found) < 3 and running.is_alive():
+            time.sleep(0.01)
+    finally:
+        goes_on.set()
+        engine.request_stop()
+        running.join(60)
+        engine.close()
+    assert [one["rounds"] for one in found] == [500] * 3
+
+
+def test_the_holder_is_free_again_after_a_few_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 40 milliseconds, and others may have to be answered meanwhile."""
+    clock, made, keep = moved_by_rounds(monkeypatch, Worked(START + 1_000 * SECOND)), list[int](), RoundsAhead.keep
+
+    def kept(self: RoundsAhead, ready: MadeReady) -> tuple[dict[tuple[str, int], Drawn], frozenset[str]]:
+        made.append(len(ready.drawings))
+        return keep(self, ready)
+
+    monkeypatch.setattr(RoundsAhead, "keep", kept)
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 1 SECOND ANSWERS WITHIN 4 SECONDS ROUNDS 8;"
+    found = live(tmp_path, program, 10, clock)
+    assert len(found) >= 10
+    assert set(made) <= {1, 2}
 
 
 # -- drawings -----------------------------------------------------------------------------------------

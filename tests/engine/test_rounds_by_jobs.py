@@ -153,6 +153,22 @@ def test_what_was_ended_does_not_count(tmp_path: Path) -> None:
     check_same_as_replayed(tmp_path, "q", SPREADS)
 
 
+def test_what_jobs_cost_is_known_as_long_as_their_query_is_there() -> None:
+    """Who asks once again and again, by other names, leaves nothing behind."""
+    program = f"CREATE QUERY q AS {SPREADS} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND ROUNDS 20;"
+    engine = Engine(clock=ManualClock(START + 1_000 * SECOND), backend=InProcess, options=OPTIONS)
+    engine.listen(lambda _blocks: engine.request_stop())
+    engine.sql(STREAM + program)
+    engine.open()
+    engine.feed("s", rows())
+    engine.run()
+    costs = engine._opened().core.ahead._jobs
+    assert costs.keys() == {"q"}
+    engine.sql("DROP QUERY q;")
+    assert not costs
+    engine.close()
+
+
 class Fails(Told):
     def tell(self, work: Sequence[RowWork]) -> None:
         super().tell(work)

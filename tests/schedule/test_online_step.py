@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from punctual.schedule.online import (
     TimePassed,
     Withdrawn,
     step,
+    turns,
 )
 
 
@@ -85,6 +87,30 @@ def test_one_joblet_waits_outside_where_that_is_asked_for() -> None:
     # The first one takes longer than was thought: the one behind it begins when it ends.
     state, _commands = step(state, Ended(4.5, 1, 2.5))
     assert (state.given[0].begins, state.given[0].ends) == (4.5, 5.5)
+
+
+def test_a_turn_costs_in_proportion_to_those_who_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who has a grant may go on, since the last one needs all there is: that is found out once."""
+    asked, real = [], turns.core_time_until
+
+    def counted(deadline: float, now: float, cores: int, given: Sequence[Joblet]) -> float:
+        asked.append(deadline)
+        return real(deadline, now, cores, given)
+
+    monkeypatch.setattr(turns, "core_time_until", counted)
+    with_grants = (Arrived(0, str(place), AnytimeQuery(0, 90, 0), 1, granted=5) for place in range(100))
+    nothing_else = Foreseen(0, None, bonus=False)
+    state, _told = play(Rules(cores=1, joblet=2), nothing_else, *with_grants, arrived(0, "last", 100, 100))
+    assert turns.next_turn(replace(state, bonus=True)) == turns.Turn(state.alive[-1], 98)
+    assert len(asked) <= 101
+
+
+def test_all_joblets_that_wait_move_up_when_one_ends_early() -> None:
+    rules, nothing_else = Rules(cores=1, joblet=2, ahead=2), Foreseen(0, None, bonus=False)
+    state, told = play(rules, nothing_else, arrived(0, "a", 20, 6, 2), Ended(1, 0, 1), arrived(1, "b", 6.5, 1.5))
+    waiting = [(joblet.name, joblet.begins, joblet.ends) for joblet in state.given]
+    assert waiting == [("a", 1, 3), ("a", 3, 5), ("b", 5, 6.5)]
+    assert not any(isinstance(command, Drop) for commands in told for command in commands)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -279,9 +279,9 @@ class Loop:
                 self.core.ledger.shed(ShedRecord(None, notice.level, None, notice.why))
             case Answer():
                 self._answer(command)
-            case Prepare(firings):
-                work = self.core.ahead.prepare(firings)
-                self._do(self._crew.holder, work, lambda found: self._send(Prepared(self._now(), *found)))
+            case Prepare(firings, until):
+                work, keep = self.core.ahead.prepare(firings, until), self.core.ahead.keep
+                self._do(self._crew.holder, work, lambda made: self._send(Prepared(self._now(), *keep(made))))
             case Draw(joblet, stage):
                 self._do(
                     self._crew.jobs if self.core.ahead.is_by_jobs(stage) else self._crew.joblets,
@@ -442,3 +442,4 @@ class Loop:
         rates, options = programs.rates, programs.options
         self._send(ProgramChanged(self._now(), programs.contracts, programs.watermarks, rates, options))
         self.core.ahead.only(frozenset(self.state.sharing.drawn))
+        self.core.ahead.of_queries(programs.contracts)

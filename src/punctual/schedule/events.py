@@ -282,9 +282,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepare:
-    """Make these firings ready to be drawn for."""
+    """Make these firings ready to be drawn for: one at least, no other one after ``until`` (by the steady clock)."""
 
     groups: tuple[FiringGroup, ...]
+    until: Micros
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,15 @@ from punctual.schedule.releases import due_instants, stop_runaways
 from punctual.schedule.replanning import learned, replan
 from punctual.schedule.stages.endings import cancelled, ended, last_chances, still_needed
 from punctual.schedule.stages.planning import with_plans
-from punctual.schedule.stages.sharing import MOST_AT_ONCE, Cores, joblet_ended, running_stages, shared, stages_of
+from punctual.schedule.stages.sharing import (
+    MOST_AT_ONCE,
+    READY_US,
+    Cores,
+    joblet_ended,
+    running_stages,
+    shared,
+    stages_of,
+)
 from punctual.schedule.stages.stage import Stage
 from punctual.schedule.stages.waiting import any_ready
 from punctual.schedule.state import State
@@ -326,7 +334,7 @@ def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
         # draw all rounds: so one window has its turn between two passes.
         waiting = state.draws.waiting(state.firings.groups, at.wall, 1 if ready else MOST_AT_ONCE)
         if waiting and (not ready or state.passed):
-            return replace(state, holder="prepare", passed=False), [Prepare(waiting)]
+            return replace(state, holder="prepare", passed=False), [Prepare(waiting, at.steady + READY_US)]
     waits = ready and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
         if compaction and not ready and state.since_base > len(state.unapplied):

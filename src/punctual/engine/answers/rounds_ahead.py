@@ -7,7 +7,7 @@ a job of many rounds, since each costs some time besides: a thread waits for it,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from punctual.clock import Clock, Micros, SystemClock
@@ -63,6 +63,14 @@ class _Kept:
         return self.used_us / max(1, self.drawing.rounds)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeReady:
+    """Drawings of instants that had none, and the queries that cannot be drawn ahead."""
+
+    drawings: Mapping[Which, _Kept]
+    unable: frozenset[str]
+
+
 class RoundsAhead:
     """All drawings of open instants. ``before`` are the rounds of answers that were given before a restart, ``asked``
     says what is asked of firings, ``take_used`` what jobs of the calling thread used."""
@@ -80,20 +88,29 @@ class RoundsAhead:
         self._before = before
         self._asked = asked
         self._take_used = take_used
-        self._kept: dict[Which, _Kept] = {}
+        self._kept: Mapping[Which, _Kept] = {}
+        """Another one with every change, all of which are the loop's; the holder reads it meanwhile."""
         self._jobs: dict[str, JobCost] = {}
         """What jobs of queries cost."""
         self._limits: dict[int, JobLimit] = {}
         """Of joblets under way."""
 
-    def prepare(self, groups: Sequence[FiringGroup]) -> Callable[[], tuple[dict[Which, Drawn], frozenset[str]]]:
-        """Make firings ready, on the holder's thread: how far each is, and the queries that cannot be drawn ahead."""
+    def prepare(self, groups: Sequence[FiringGroup], until: Micros) -> Callable[[], MadeReady]:
+        """Make firings ready, on the holder's thread: one at least, and none after that time."""
         asked = self._asked(groups)
-        return lambda: self._prepare(asked)
+        return lambda: self._prepare(asked, until)
 
-    def _prepare(self, asked: ToDraw) -> tuple[dict[Which, Drawn], frozenset[str]]:
+    def keep(self, made: MadeReady) -> tuple[dict[Which, Drawn], frozenset[str]]:
+        """Keep what was made ready: how far each is, and the queries that cannot be drawn ahead.
+
+        Not before the loop hears of it: until then it would not know that it needs them (`only`).
+        """
+        self._kept = {**self._kept, **made.drawings}
+        return {which: self._drawn(which, one) for which, one in made.drawings.items()}, made.unable
+
+    def _prepare(self, asked: ToDraw, until: Micros) -> MadeReady:
         rows, run = asked.held().rows, asked.run
-        found: dict[Which, Drawn] = {}
+        found: dict[Which, _Kept] = {}
         unable: set[str] = set()
         for job in asked.jobs:
             (one,) = job.asked.asked
@@ -101,7 +118,7 @@ class RoundsAhead:
             assert isinstance(reader, RowReader)
             if kind_of(query).drawn_by_jobs(query):
                 rounds = RowRounds(asked.held, asked.backend, asked.bounds, job)
-                found |= self._begun_by_jobs(query, job.due.instants.tolist(), rounds)
+                found |= self._by_jobs(query, job.due.instants.tolist(), rounds)
                 continue
             if not is_read_here(reader, job.due.instants, rows):
                 unable.add(query.name)
@@ -109,25 +126,24 @@ class RoundsAhead:
             for at in job.due.instants.tolist():
                 if (query.name, at) in self._kept:
                     continue
+                if found and self._clock.monotonic() >= until:
+                    return MadeReady(found, frozenset(unable))
                 began = self._clock.thread_us()
                 alone = job.only(job.due.instants == at)
                 drawing = kind_of(query).drawing(query, read_here(alone, reader, rows), at, run)
                 ready = self._clock.thread_us()
                 drawing.begin(LEAST_ROUNDS)
                 least = self._before.get((query.name, at), 0)
-                kept = _Kept(drawing, least, ready - began, self._clock.thread_us() - ready)
-                self._kept[query.name, at] = kept
-                found[query.name, at] = self._drawn((query.name, at), kept)
-        return found, frozenset(unable)
+                found[query.name, at] = _Kept(drawing, least, ready - began, self._clock.thread_us() - ready)
+        return MadeReady(found, frozenset(unable))
 
-    def _begun_by_jobs(self, query: Query, instants: Iterable[Micros], asked: RowsOfRounds) -> dict[Which, Drawn]:
+    def _by_jobs(self, query: Query, instants: Iterable[Micros], asked: RowsOfRounds) -> dict[Which, _Kept]:
         """Instants for which nothing is drawn yet: the holder's thread runs no job for that."""
-        found: dict[Which, Drawn] = {}
+        found: dict[Which, _Kept] = {}
         for which in ((query.name, at) for at in instants):
             if which not in self._kept:
                 drawing, least = kind_of(query).drawing_by_jobs(query, which[1], asked), self._before.get(which, 0)
-                self._kept[which] = _Kept(drawing, least, 0.0, by_jobs=True)
-                found[which] = self._drawn(which, self._kept[which])
+                found[which] = _Kept(drawing, least, 0.0, by_jobs=True)
         return found
 
     def draw(self, command: Draw) -> Callable[[], tuple[float, Drawn | None]]:
@@ -213,6 +229,12 @@ class RoundsAhead:
     def only(self, needed: frozenset[Which]) -> None:
         """Forget what nobody needs any more."""
         self._kept = {which: one for which, one in self._kept.items() if which in needed}
+
+    def of_queries(self, queries: Collection[str]) -> None:
+        """Forget what jobs of all other queries cost."""
+        for query in list(self._jobs):  # threads that wait for jobs add to it meanwhile
+            if query not in queries:
+                self._jobs.pop(query, None)
 
     def known(self) -> dict[Which, Drawn]:
         """How far all of them are."""

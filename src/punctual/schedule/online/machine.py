@@ -115,15 +115,17 @@ def _with_query(state: State, event: Arrived) -> State:
 
 
 def _with_end(state: State, number: int, used: float) -> tuple[State, bool]:
-    """Without a joblet that has ended; what it left of its budget is queued again where that is a round at least."""
+    """Without a joblet that has ended, and those that wait begin sooner or later than was thought.
+
+    What it left of its budget is queued again where that is a round at least.
+    """
     place = next((place for place, joblet in enumerate(state.given) if joblet.number == number), None)
     if place is None:
         raise InternalError(f"joblet {number} ended that does not run")
-    joblet, given = state.given[place], [*state.given[:place], *state.given[place + 1 :]]
-    first_waiting = state.rules.cores - 1
-    if place <= first_waiting < len(given):
-        given[first_waiting] = replace(given[first_waiting], begins=state.now)
-    state = replace(state, given=tuple(given))
+    joblet, waiting = state.given[place], state.given[max(place + 1, state.rules.cores) :]
+    state = replace(state, given=(*state.given[:place], *state.given[place + 1 : state.rules.cores]))
+    for following in waiting:
+        state = replace(state, given=(*state.given, replace(following, begins=state.core_free_at)))
     one = _alive(state, joblet.name)
     if one is not None:
         rest = joblet.budget - used

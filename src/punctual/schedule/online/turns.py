@@ -26,23 +26,25 @@ class Turn(NamedTuple):
 
 def next_turn(state: State) -> Turn | None:
     """Whose joblet a free core gets; None where it stays free."""
+    begins, spare = state.core_free_at, None
     for one in state.alive:
         if one.queued:
             return Turn(one, one.queued)
-        if state.bonus and one.beyond >= one.one_round and _may_go_on(state, one):
-            return Turn(one, one.beyond, bonus=True, granted=True)
+        until = min(one.deadline, state.next_release)
+        if state.bonus and one.beyond >= one.one_round and until - begins >= one.one_round:
+            spare = _spare(state) if spare is None else spare
+            if min(max(state.rules.joblet, one.one_round), one.beyond) <= spare + one.one_round:
+                return Turn(one, one.beyond, bonus=True, granted=True)
     drawn = drawn_for_bonus(state) if state.bonus else None
     return None if drawn is None else Turn(drawn, float("inf"), bonus=True)
 
 
-def _may_go_on(state: State, one: Alive) -> bool:
-    """Whether a query has time for a round beyond its essential ones, and all that is essential for others too."""
-    if min(one.deadline, state.next_release) - state.core_free_at < one.one_round:
-        return False
-    due = min(max(state.rules.joblet, one.one_round), one.beyond)
-    for other in state.alive:
-        due += other.queued
-        left = core_time_until(other.deadline, state.now, state.rules.cores, state.given) + one.one_round
-        if other.queued and due > left:
-            return False
-    return True
+def _spare(state: State) -> float:
+    """So much core time may go to something else, and all that is essential can still be done."""
+    due, least = 0.0, float("inf")
+    for one in state.alive:
+        if one.queued:
+            due += one.queued
+            left = core_time_until(one.deadline, state.now, state.rules.cores, state.given)
+            least = min(least, left - due)
+    return least

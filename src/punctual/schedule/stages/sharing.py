@@ -47,7 +47,9 @@ LEAST_ROUND_US = 1.0
 MOST_DRAWN = 256
 """So many instants are drawn for; others are answered with what is essential once they are due."""
 MOST_AT_ONCE = 16
-"""So many are made ready before something else may be done."""
+"""So many are made ready before something else may be done,"""
+READY_US = 50_000
+"""and none after so long: answers that are due wait for the one that was begun, as for a joblet."""
 SPARE = 0.8
 """So much of the time that a job has it is expected to take."""
 
