@@ -39,3 +39,30 @@ def test_exact_answers_say_what_all_rows_are_worth(merge: str, tmp_path: Path) -
         answers = [json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
         assert len(answers) == 5
         assert {(one["basis"], one["quality"], one["kept"]) for one in answers} == {("exact", worth, 1.0)}
+
+
+def test_a_window_of_which_nothing_was_left_out_is_no_sample(tmp_path: Path) -> None:
+    """Its largest eight rows are used whatever the share: all of them where there are no more, or none."""
+    sizes = [5, 0, 1, 60, 8, 0, 40, 1]
+    engine = Engine(
+        out=str(tmp_path), base=str(tmp_path), live=False, clock=ManualClock(START + 3600 * SECOND),
+        options={"window_merge": "rows", "keep": "10%"}, backend=InProcess,
+    )  # fmt: skip
+    with engine:
+        engine.sql("CREATE STREAM s (t TIMESTAMP EVENT TIME, x INT) FROM FEED")
+        engine.sql("CREATE QUERY q AS SELECT count(*) FILTER (WHERE x > 1) AS n, sum(x) AS total FROM s "
+                   "[RANGE 10 SECONDS] PERIOD 10 SECONDS QUALITY (100% => 1, 5% => 0.5)")  # fmt: skip
+        engine.open()
+        rows = [(START + window * 10 * SECOND + 1 + x, x) for window, size in enumerate(sizes) for x in range(size)]
+        engine.feed("s", [(iso(at), x) for at, x in rows])
+        engine.tick()
+        engine.end()
+    answers = [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()]
+    assert len(answers) == len(sizes) - 1, "the last one has no end"
+    for size, answer in zip(sizes, answers):
+        said = (answer["basis"], answer["kept"], answer["quality"] == 1.0)
+        assert said == (("sample", 0.1, False) if size > 8 else ("exact", 1.0, True))
+        assert ("sample" in answer) == (answer["error"] is not None) == (size > 8)
+        if size <= 8:
+            total = sum(range(size)) if size else None
+            assert answer["rows"] == [{"n": max(0, size - 2), "total": total}]
