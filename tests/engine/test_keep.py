@@ -35,6 +35,8 @@ CREATE QUERY rates AS SELECT count(*) / 10 - 1 AS rate, count(*) FILTER (WHERE n
 FROM s [RANGE 10 SECONDS] PERIOD 10 SECONDS QUALITY LINEAR;
 CREATE QUERY few AS SELECT k, sum(n) AS n FROM s [RANGE 10 SECONDS] GROUP BY k HAVING sum(n) > 6000
 ORDER BY n DESC LIMIT 3 PERIOD 10 SECONDS QUALITY LINEAR;
+CREATE QUERY rare AS SELECT k, sum(CASE WHEN i < 2 THEN 1 ELSE 0 END) AS n FROM s [RANGE 10 SECONDS] GROUP BY k
+PERIOD 10 SECONDS QUALITY LINEAR;
 CREATE QUERY exact AS SELECT k, sum(n) AS n FROM s [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS;
 """
 ESTIMATED = ("rows", "some", "n", "l", "p", "mean", "i", "ratio")
@@ -169,6 +171,26 @@ def test_what_is_computed_of_it_is_known_too(answered: tuple[pa.Table, dict[str,
         assert answer["rows"] == [{"rate": rate, "none": 0.0}]
         said = {"confidence": 0.95, "low": [rate], "high": [rate]}
         assert answer["error"] == {"rate": said, "none": {"confidence": None}}
+
+
+def test_a_sum_of_zeros_alone_has_no_interval(
+    answered: tuple[pa.Table, dict[str, list[dict[str, Any]]]],
+) -> None:
+    """Two rows of a group are not 0, and every third sample has neither."""
+    rows, answers = answered
+    inside, without = [], 0
+    for answer in answers["rare"]:
+        window = window_of(rows, answer)
+        keys, rare = np.array(window.column("k").to_pylist()), window.column("i").to_numpy() < 2
+        for place, row in enumerate(answer["rows"]):
+            low, high = (answer["error"]["n"][end][place] for end in ("low", "high"))
+            assert (row["n"] == 0) == (low is None) == (high is None)
+            if low is None:
+                without += 1
+            else:
+                inside.append(low <= rare[keys == row["k"]].sum() <= high)
+    assert without > 500
+    assert np.mean(inside) >= 0.93
 
 
 def test_windows_without_groups(answered: tuple[pa.Table, dict[str, list[dict[str, Any]]]]) -> None:

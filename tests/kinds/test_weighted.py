@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 
@@ -42,3 +44,24 @@ def test_least_and_greatest_values_are_open_on_one_side_where_rows_may_be_missin
         _of_call(body, found, number) for number in range(2)
     )]  # fmt: skip
     assert ends == [[1.0, [None, 5, None], [4, 5, None]], [1.0, [4, 5, None], [None, 5, None]]]
+
+
+def test_an_estimate_that_does_not_fit_its_type_is_null_and_has_no_interval() -> None:
+    """As an exact sum that overflows is; the other group, whose sum fits, has its value and its interval."""
+    _kept, marks = row_marks(np.array([0.1, 0.2, 0.7, 0.9]), 0.5, np.zeros(4, np.bool_))
+    calls = tuple(Aggregate("sum", column_of(name)) for name in ("big", "cents"))
+    body = Aggregates(GroupedRows(keys=(column_of("k"),)), calls)
+    numbers = [[2**62, 2**61, 3, 4], [Decimal("99.97"), Decimal("0.01"), Decimal("1.25"), Decimal("2.50")]]
+    kinds = [pa.int64(), pa.decimal128(4, 2)]
+    powers = [pa.array([float(x) ** power for x in of]) for of in numbers for power in (1, 2, 3)]
+    counted = pa.array([1] * 4)
+    values = [*(pa.array(of, kind) for of, kind in zip(numbers, kinds)), counted]
+    values += [counted, *powers[:3], counted, *powers[3:]]
+    keys = [pa.array(["a", "a", "b", "b"]), pa.array(np.tile(marks, 2))]
+    found = weighted(body, Answered(np.zeros(4, np.int64), keys, values, [None] * len(values)), 1)
+    for number, fits in enumerate((14, Decimal("7.50"))):
+        assert found.values[number].to_pylist() == [None, fits]
+        _confidence, low, high = _of_call(body, found, number)
+        assert low is not None
+        assert high is not None
+        assert low[0].as_py() is high[0].as_py() is None

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
+from punctual.estimate.quality_curve import curve_of
 from punctual.kernel.panes import spec as kernel
 from punctual.kernel.panes.answers import call_shape
 from punctual.kinds.kind import Kind
@@ -32,7 +33,8 @@ class Asked:
 
     ``family`` numbers what queries that are answered as one have in common; None: this one is answered by itself.
     ``columns`` numbers the names of its columns, ``execution`` is how names of its executions begin. ``begins`` says
-    whether its windows have a beginning: those by rows have none.
+    whether its windows have a beginning: those by rows have none. ``best`` is the quality of an answer that rests on
+    all rows.
     """
 
     reader: Reader | RowReader
@@ -45,6 +47,7 @@ class Asked:
     columns: int
     execution: str
     begins: bool = True
+    best: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +69,7 @@ class AskedTogether:
     columns: I64 = field(init=False)
     deadlines: tuple[pa.Array, ...] = field(init=False)
     begins: NDArray[np.bool_] = field(init=False)
+    best: NDArray[np.float64] = field(init=False)
     readers: kernel.Readers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +85,7 @@ class AskedTogether:
         due = zip(*(one.reader.query.due_us for one in asked))
         object.__setattr__(self, "deadlines", tuple(pa.array(each, pa.int64()) for each in due))
         object.__setattr__(self, "begins", np.array([one.begins for one in asked], np.bool_))
+        object.__setattr__(self, "best", np.array([one.best for one in asked], np.float64))
         object.__setattr__(self, "readers", readers)
 
     def __len__(self) -> int:
@@ -158,6 +163,7 @@ def _made(reader: Reader | RowReader, types: QueryTypes, setting: float | None) 
         _COLUMNS[names],
         f"{'+'.join(query.streams)}/",
         begins=isinstance(reader, Reader) or any(window.range_us is not None for window in reader.windows),
+        best=1.0 if query.quality is None else curve_of(query.quality).quality(1.0),
     )
 
 

@@ -222,16 +222,37 @@ def test_a_nan_among_the_values_is_the_answer_and_has_no_interval() -> None:
     assert not interval("sum", entries, moments).known.any()
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_far_from_zero_the_interval_is_not_narrower_than_rounding(seed: int) -> None:
-    rows, marks = simple(tuple(range(50)), 100)
-    x = 1e9 + np.random.default_rng(seed).normal(0.0, 1e-3, rows.size)
-    entries = Entries(1, np.zeros(rows.size, np.int64), (marks,))
-    for function in ("sum", "avg"):
-        found = interval(function, entries, moments_of(x))
-        value = estimated(function, entries, moments_of(x))[0]
-        assert found.known.all()
-        assert 1e-9 < (found.high[0] - found.low[0]) / value < 1e-7
+@pytest.mark.parametrize("design", ["simple", "by a share"])
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -7.3, 1e12 / 3])
+def test_an_average_of_rows_that_do_not_differ_has_no_interval(value: float, design: str) -> None:
+    """They do not say what the others have. A sum of them has one where nobody knows how many there are."""
+    rows, marks = simple(tuple(range(0, 400, 2)), 600)
+    if design == "by a share":
+        marks = share_marks(np.linspace(0.0, 0.29, rows.size), 0.3)
+    row = np.arange(rows.size) % 2
+    row[0] = 1
+    of = moments_of(np.full(rows.size, value))
+    assert not interval("avg", Entries(2, row, (marks,)), of).known.any()
+    if value:
+        assert interval("sum", Entries(2, row, (marks,)), of).known.tolist() == [True, True]
+        everything = interval("sum", Entries(1, np.zeros(rows.size, np.int64), (marks,)), of)
+        assert everything.known.tolist() == [design == "by a share"]
+    else:
+        assert not interval("sum", Entries(2, row, (marks,)), of).known.any()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_far_from_zero_rounding_is_neither_a_spread_nor_skewness(share: float) -> None:
+    """Values have the same interval around 0 and a million above; none where their spread is lost to rounding."""
+    random = np.random.default_rng(12)
+    for _several in range(20):
+        places = np.sort(random.random(400)) * share
+        entries, x = Entries(1, np.zeros(400, np.int64), (share_marks(places, share),)), random.normal(0.0, 1.0, 400)
+        for above in (0.0, 1e6):
+            assert interval("sum", entries, moments_of(above + x)).known.all()
+        near, far = (interval("avg", entries, moments_of(above + x)) for above in (0.0, 1e6))
+        assert far.high - far.low == pytest.approx(near.high - near.low, rel=1e-2)
+        assert not interval("avg", entries, moments_of(1e9 + 1e-3 * x)).known.any()
 
 
 def test_small_counts_have_the_exact_interval() -> None:

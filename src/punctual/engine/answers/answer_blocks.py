@@ -185,7 +185,9 @@ def _fields(groups: Sequence[JobGroup], results: Sequence[Result], order: _Order
     told_by = np.repeat(np.arange(sizes.size), sizes)[told]
     late = [np.zeros(group.size, np.int64) if group.late is None else group.late.ravel() for group in groups]
     times = _times(groups, members, told, owner, now)
-    quality = pa.array(_each([result.quality for result in results], sizes)[told])
+    best = np.concatenate([group.asked.best for group in groups])[owner]
+    qualities = _each([np.nan if one.quality is None else one.quality for one in results], sizes)[told]
+    quality = pa.array(np.where(np.isnan(qualities), best, qualities))
     columns: Mapping[str, pa.Array] = {
         "number": pa.array(np.array([group.number for group in groups], np.int32)[group_of]),
         "at": pa.array(at),

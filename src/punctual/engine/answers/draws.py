@@ -58,10 +58,15 @@ def used_shares(setting: float | None, found: Sequence[Draws]) -> NDArray[np.flo
 
     Of a join the least of its windows counts. None where nothing was decided and nothing left out.
     """
-    parts = np.array([min((one.part for one in draws.values()), default=1.0) for draws in found])
-    if setting is None and not (parts < 1.0).any():
-        return None
-    return parts * (1.0 if setting is None else min(1.0, setting))
+    used = np.array([_used_share(1.0 if setting is None else min(1.0, setting), draws) for draws in found])
+    return None if setting is None and not (used < 1.0).any() else used
+
+
+def _used_share(decided: float, draws: Draws) -> float:
+    """That of one answer; all of it where so few rows are in its windows that none was left out."""
+    if draws and all(one.share >= 1.0 for one in draws.values()):
+        return 1.0
+    return decided * min((one.part for one in draws.values()), default=1.0)
 
 
 def draws_of(reader: RowReader, setting: float, at: Micros) -> list[Draw]:

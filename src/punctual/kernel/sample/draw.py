@@ -42,6 +42,7 @@ class Draw:
 class DrawReport:
     """What became of a draw: how many rows the window has, how many of them were kept, below which place.
 
+    Of a draw by row the place is 1 where all rows were kept: then nothing is estimated, whatever was to be kept.
     ``thresholds`` are the magnitudes from which on the values of its columns ``certain`` were kept; ``part`` is how
     much of the share was left where the time was too short for all of it, and ``at`` is when that was decided.
     """
@@ -138,8 +139,8 @@ def drawn(
         report = DrawReport(rows.num_rows, int(kept.sum()), share, part=part, at=now)
         return kept, share_marks(place[kept], share, draw.number), report
     kept, marks = row_marks(place, share, certain, draw.number)
-    if not strata(marks).thinned.any():
-        marks = np.full(marks.size, ITSELF)  # nothing is missing, from whichever window
+    if not strata(marks).thinned.any():  # nothing is missing, from whichever window
+        return whole[0], whole[1], DrawReport(count, count, 1.0, tuple(thresholds), part, now)
     reached = _reached(place, kept, certain, share)
     return kept, marks, DrawReport(rows.num_rows, int(kept.sum()), reached, tuple(thresholds), part, now)
 

@@ -15,6 +15,10 @@ exact intervals (`exact_counts.py`).
 A Poisson sample has no certain part. So a sum or an average over it has an interval only where neither its values nor
 the terms of its total are too skewed for that many rows (Cochran: n > 25 skewness**2). What is computed of several has
 an interval by the jackknife, with fewer degrees of freedom where values are skewed.
+
+Where nothing that was drawn differs a sum or an average has no interval: one of no width would hold only if all other
+rows were the same. (Of ``sum(CASE WHEN rare THEN 1 ELSE 0 END)`` half of the groups may show zeros alone, and most of
+them have rows that are not.)
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ _GAMMA = 0.75
 _LOGNORMAL = 2.0
 """The same of a lognormal distribution with a sigma of about 1.2: the tails of sizes and durations."""
 _LEAST_FREEDOM = 2.0
-_ROUNDING = 4 * np.finfo(np.float64).eps
+_ROUNDING = 32 * np.finfo(np.float64).eps
 """What sums of squares can be off by, relatively: a spread below it cannot be told from none."""
 
 
@@ -101,17 +105,15 @@ def interval(function: Function, entries: Entries, moments: Moments, *, all_rows
     poisson = _per_row(cells, cells.uncertain & cells.strata.poisson, entries.rows) > 0
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         terms = _terms(function, cells, value, entries.rows)
-        error = np.sqrt(_per_row(cells, _variances(cells, terms), entries.rows))
+        variance = _per_row(cells, _variances(cells, terms), entries.rows)
         if function == "count":
-            low, high = _counts(cells, value, student_t(sampled - 1) * error, sampled)
+            low, high = _counts(cells, value, student_t(sampled - 1) * np.sqrt(variance), sampled)
             exact |= all_rows & ~poisson
         else:
-            spread = student_t(_freedom(cells, terms, sampled)) * error
-            around = (
-                terms if function == "avg" else _terms("avg", cells, estimated("avg", entries, moments), entries.rows)
-            )
-            wild = poisson & ~(_mild(cells, terms, entries.rows) & _mild(cells, around, entries.rows))
-            low, high = np.where(wild, np.nan, value - spread), value + spread
+            spread = student_t(_freedom(cells, terms, sampled)) * np.sqrt(variance)
+            wild = poisson & ~_mild(cells, function, estimated("avg", entries, moments), entries.rows)
+            differ = variance > 2 * _of_rounding(function, cells, entries.rows)  # it is no less than that itself
+            low, high = np.where(wild | ~differ, np.nan, value - spread), value + spread
     known = exact | ((sampled >= LEAST_SAMPLED) & np.isfinite(low) & np.isfinite(high))
     low, high = np.where(exact, value, low), np.where(exact, value, high)
     return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan), known)
@@ -172,6 +174,14 @@ def _variances(cells: Cells, terms: Moments) -> F64:
     return np.where(cells.uncertain, weight**2 * (1 - n / known.population) * spread, 0.0)
 
 
+def _of_rounding(function: Function, cells: Cells, rows: int) -> F64:
+    """The variance of a sum or an average where nothing that was drawn differs: that of rounding alone."""
+    of = cells.moments
+    alike = Moments(of.count, np.zeros(of.sum.size), _ROUNDING * of.squares)
+    variance = _per_row(cells, _variances(cells, alike), rows)
+    return variance if function == "sum" else variance / _per_row(cells, cells.strata.weight * of.count, rows) ** 2
+
+
 def _freedom(cells: Cells, terms: Moments, sampled: I64) -> I64:
     """Degrees of freedom of the variance of each row: fewer where simple samples are skewed."""
     if terms.cubes is None:
@@ -189,15 +199,19 @@ def _freedom(cells: Cells, terms: Moments, sampled: I64) -> I64:
     return np.where(sampled > 1, np.maximum(fewer, 1), 0).astype(np.int64)
 
 
-def _mild(cells: Cells, terms: Moments, rows: int) -> Bools:
-    """Whether the terms of a Poisson sample are not too skewed: the skewness of their total is below a fifth."""
-    if terms.cubes is None:
+def _mild(cells: Cells, function: Function, average: F64, rows: int) -> Bools:
+    """Whether a sum or an average over a Poisson sample is not too skewed: neither the total of what is around the
+    average, nor, of a sum, that of the values; it is not if its skewness is below a fifth."""
+    if cells.moments.cubes is None:
         return np.zeros(rows, np.bool_)
     drawn = cells.uncertain & cells.strata.poisson
+    around: Bools = _COCHRAN * _squared_skewness(cells, average, drawn, rows) < 1.0
+    if function == "avg":
+        return around
     weight = np.where(drawn, cells.strata.weight, 0.0)
-    squares = _per_row(cells, np.where(drawn, weight**2 * terms.squares, 0.0), rows)
-    cubes = _per_row(cells, np.where(drawn, weight**3 * terms.cubes, 0.0), rows)
-    return _COCHRAN * cubes**2 < squares**3
+    squares = _per_row(cells, np.where(drawn, weight**2 * cells.moments.squares, 0.0), rows)
+    cubes = _per_row(cells, np.where(drawn, weight**3 * cells.moments.cubes, 0.0), rows)
+    return around & (_COCHRAN * cubes**2 < squares**3)
 
 
 def _squared_skewness(cells: Cells, average: F64, own: Bools, rows: int) -> F64:

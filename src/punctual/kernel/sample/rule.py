@@ -4,9 +4,10 @@ A row has a place in [0, 1): its hash, mixed with a salt. A share keeps the rows
 share keeps all that a smaller one keeps, and the same rows are kept whatever batches they came in. By key, rows that
 agree in the key columns have one place: they are kept together or not at all, on both sides of a join.
 
-To draw a sample again: a table of the raw rows with the columns that the stream declares, in their order and as their
-types, then ``kept(rows, by, salt, share)`` with what the answer says under ``sample``. Timestamps count as microseconds
-of UTC whatever their unit and zone, and the width of an integer and the encoding of a column do not count.
+To draw a sample again: a table of the raw rows with the columns that the stream declares and does not derive, in their
+order and as their types, then ``kept(rows, by, salt, share)`` with what the answer says under ``sample``. Timestamps
+count as microseconds of UTC whatever their unit and zone, and the width of an integer and the encoding of a column do
+not count.
 
 A sample by row of a window has more than its share keeps: rows that are large in a summed column, from a magnitude on
 that the answer names (`certain.py`), and two others at least (`marks.py`, `row_marks`).

@@ -26,6 +26,7 @@ from punctual.plan.rows import EVERY_ROW
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 CONFIDENCE = 0.95
 
 
@@ -86,7 +87,7 @@ def sampled_result(
     )
 
 
-def _kept(job: Job, answered: Weighted, sampled: NDArray[np.bool_], count: int) -> F64:
+def _kept(job: Job, answered: Weighted, sampled: Bools, count: int) -> F64:
     """The share of input that each answer rests on."""
     if job.shares is not None:
         return job.shares
@@ -195,7 +196,8 @@ def _of_call(body: Aggregates, answered: Weighted, number: int) -> Said:
     found = answered.interval(number, call.function, all_rows=_all_rows(body, number))
     if call.function in COUNTED:  # a count that is known is a whole number, however it was weighted
         found = Interval(found.low.round(6), found.high.round(6), found.known)
-    return _ends(found)
+    missing: Bools = answered.values[number].is_null().to_numpy(zero_copy_only=False)
+    return _ends(found, answered.sampled & missing)
 
 
 def _of_expression(job: Job, body: Aggregates, answered: Weighted, place: int, reply: pa.Array) -> Said:
@@ -211,7 +213,7 @@ def _of_expression(job: Job, body: Aggregates, answered: Weighted, place: int, r
     exact = interval.low == interval.high
     low = np.where(exact, value, np.minimum(interval.low, value))
     high = np.where(exact, value, np.maximum(interval.high, value))
-    return _ends(Interval(low, high, interval.known))
+    return _ends(Interval(low, high, interval.known), answered.sampled & np.isnan(value))
 
 
 def _computed(job: Job, body: Aggregates, answered: Weighted, expression: Expression) -> F64:
@@ -232,12 +234,13 @@ def _doubles(values: pa.Array) -> F64:
     return found
 
 
-def _ends(found: Interval) -> Said:
-    if not found.known.any():
+def _ends(found: Interval, without: Bools) -> Said:
+    """Rows ``without`` a value (their estimate does not fit its type) have no interval either."""
+    if not (found.known & ~without).any():
         return None, None, None
-    low, high = (pa.array(end, mask=np.isnan(end)) for end in (found.low, found.high))
+    low, high = (pa.array(end, mask=np.isnan(end) | without) for end in (found.low, found.high))
     return CONFIDENCE, low, high
 
 
-def _nothing_where(exact: NDArray[np.bool_], texts: pa.Array) -> pa.Array:
+def _nothing_where(exact: Bools, texts: pa.Array) -> pa.Array:
     return pc.if_else(pa.array(exact), pa.scalar(None, pa.string()), texts)

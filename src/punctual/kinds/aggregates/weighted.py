@@ -245,11 +245,18 @@ def _numbers(values: pa.Array) -> F64:
 
 
 def _typed(estimates: F64, kind: pa.DataType, missing: Bools) -> pa.Array:
-    """Estimates as a type, NULL where they are missing. Whole numbers are rounded."""
-    if pa.types.is_integer(kind):
-        limits = np.iinfo(kind.to_pandas_dtype())
-        rounded = np.rint(np.where(np.isnan(estimates), 0.0, estimates))
-        whole = np.clip(rounded, limits.min, np.nextafter(float(limits.max), 0))
-        return pa.array(whole.astype(np.int64), pa.int64(), mask=missing).cast(kind)
-    plain = pa.array(estimates, pa.float64(), mask=missing)
-    return plain.cast(kind, safe=False)
+    """Estimates as a type, NULL where they are missing or do not fit it, as exact ones are. Whole numbers are rounded.
+
+    >>> _typed(np.array([2.4, 1e19, -1e19]), pa.int64(), np.zeros(3, bool)).to_pylist()
+    [2, None, None]
+    >>> [str(one) for one in _typed(np.array([1.5, 99.96, np.nan]), pa.decimal128(3, 1), np.zeros(3, bool)).to_pylist()]
+    ['1.5', 'None', 'None']
+    """
+    if pa.types.is_decimal(kind):
+        fits = np.abs(estimates) + 0.5 * 10.0**-kind.scale < 10.0 ** (kind.precision - kind.scale)
+        return pa.array(estimates, pa.float64(), mask=missing | ~fits).cast(kind, safe=False)
+    if not pa.types.is_integer(kind):
+        return pa.array(estimates, pa.float64(), mask=missing).cast(kind, safe=False)
+    rounded, limits = np.rint(estimates), np.iinfo(kind.to_pandas_dtype())
+    fits = (rounded >= float(limits.min)) & (rounded < float(limits.max + 1))
+    return pa.array(np.where(fits, rounded, 0.0).astype(np.int64), pa.int64(), mask=missing | ~fits).cast(kind)
