@@ -18,6 +18,7 @@ from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.kinds.program import compile_program
+from punctual.kinds.worlds.rounds import panes
 from punctual.runtime.backend import Backend
 from tests.inprocess.backend import InProcess
 from tests.oracles import possible_worlds as oracle
@@ -116,6 +117,44 @@ def test_expectations_and_probabilities_are_those_of_every_world(tmp_path: Path,
         for key, row in mine.items():
             assert row["probability"] == there[key]
             assert row["y"] == pytest.approx(means[key], rel=1e-9) if key in means else row["y"] is None
+
+
+MIXED = """
+    CREATE QUERY q AS SELECT k, max(x) AS y, sum(n) AS n, PROBABILITY(max(x) > 90) AS p, INTERVAL(min(x), 50%) AS i
+        FROM speed [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS ROUNDS {rounds};
+    CREATE QUERY fewer AS SELECT n, count(*) AS c, EXPECTED(sum(x)) AS e, HISTOGRAM(avg(x), 3) AS h
+        FROM speed [RANGE 10 SECONDS] WHERE x > 40 GROUP BY n PERIOD 10 SECONDS ROUNDS {rounds};
+    CREATE QUERY drawn AS SELECT floor(x / 40) AS f, count(*) AS c
+        FROM speed [RANGE 10 SECONDS] GROUP BY floor(x / 40) PERIOD 10 SECONDS ROUNDS {rounds};
+"""
+
+
+@pytest.mark.parametrize("block", [1, 300])
+def test_it_does_not_show_how_many_rounds_were_drawn_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """Of windows with very many rows rounds are drawn one by one."""
+    program = SPEED_SQL + MIXED.format(rounds=7)
+    usual = answers(tmp_path / "usual", program, speeds(), {"closed_forms": "off"})
+    monkeypatch.setattr(panes, "BLOCK_NUMBERS", block)
+    monkeypatch.setattr(panes, "MOST_BLOCK_NUMBERS", block)
+    assert answers(tmp_path / "other", program, speeds(), {"closed_forms": "off"}) == usual
+
+
+def test_one_round_says_nothing_of_others(tmp_path: Path) -> None:
+    program = SPEED_SQL + MIXED.format(rounds=1)
+    found = answers(tmp_path, program, speeds(), {"closed_forms": "off"})
+    lonely = [0.20654931437723745, 1.0]  # Wilson's interval of one success in one trial
+    for answer in found["q"]:
+        assert answer["error"]["y"] == {"confidence": None}
+        held = [row["p"] for row in answer["rows"]]
+        assert answer["error"]["p"]["low"] == pytest.approx([lonely[0] if p else 0.0 for p in held])
+        assert answer["error"]["p"]["high"] == pytest.approx([1.0 if p else 1.0 - lonely[0] for p in held])
+        assert answer["error"].keys() == {"y", "p"}, "groups have rows in all worlds, and n is certain"
+    for answer in found["fewer"]:
+        assert answer["error"].keys() == {"c", "e", "probability"}
+    for answer in found["drawn"]:
+        assert answer["error"].keys() == {"c", "probability"}
 
 
 def test_rows_are_told_apart_by_what_is_certain(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> Resul
     shape = (groups, rounds)
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
     count = np.bincount(cell, minlength=groups * rounds).reshape(shape)
-    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds), codes)
+    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds, (False,) * (len(aggregates) + 1)), codes)
     marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
     earlier = np.unique(group[number < rounds // 2]).size
     return ResultRows(said, groups, earlier, marked)
