@@ -175,6 +175,29 @@ def test_a_condition_and_its_opposite_of_two_queries_add_up_to_one(tmp_path: Pat
         assert one * 77 == pytest.approx(round(one * 77), abs=1e-9)
 
 
+@pytest.mark.parametrize("condition", ["sum(x) > 200", "avg(x) <= 50", "200 > sum(x)", "NOT 50 >= avg(x)"])
+def test_a_condition_with_a_law_and_its_opposite_are_both_exact(tmp_path: Path, condition: str) -> None:
+    program = NORMAL_SQL + (
+        f"CREATE QUERY holds AS SELECT k, PROBABILITY({condition}) AS p {OVER} GROUP BY k {EACH};"
+        f"CREATE QUERY fails AS SELECT k, PROBABILITY(NOT ({condition})) AS p {OVER} GROUP BY k {EACH};"
+    )
+    found = answers(tmp_path, program, normal_rows(windows=20))
+    assert {answer["basis"] for several in found.values() for answer in several} == {"exact"}
+    for one, other in zip(found["holds"], found["fails"], strict=True):
+        for held, failed in zip(one["rows"], other["rows"], strict=True):
+            assert held["k"] == failed["k"]
+            assert held["p"] + failed["p"] == pytest.approx(1.0, abs=1e-15)
+
+
+def test_the_opposite_of_a_count_has_its_law(tmp_path: Path) -> None:
+    over = "FROM tags [RANGE 1 SECOND]"
+    program = TAGS_SQL + f"CREATE QUERY q AS SELECT PROBABILITY(NOT count(*) >= 3) AS p {over} {EACH};"
+    rows = tagged_rows(10)
+    for answer in answers(tmp_path, program, rows)["q"]:
+        assert answer["basis"] == "exact"
+        assert only_row(answer)["p"] == pytest.approx(law_of_count(in_window(rows, answer, 1))[:3].sum(), abs=1e-12)
+
+
 ANY = (
     "SELECT k, avg(x) AS a, max(x) AS m, PROBABILITY(sum(x) > 200) AS p, INTERVAL(min(x), 90%) AS i,"
     f" HISTOGRAM(sum(x), 4) AS h {OVER} WHERE x > 20 GROUP BY k {EACH} ROUNDS 50"

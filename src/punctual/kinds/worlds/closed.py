@@ -25,6 +25,7 @@ from punctual.plan.world_expression import Constant, DrawnAttribute, Operation, 
 from punctual.plan.worlds import Called, Folded, Summed, Worlds
 
 MIRRORED = {"<": ">", "<=": ">=", ">=": "<=", ">": "<"}
+OPPOSITE = {"<": ">=", "<=": ">", ">=": "<", ">": "<="}
 Law = Literal["expected", "normal", "count"]
 
 
@@ -88,10 +89,20 @@ def _number(expression: WorldExpression | None) -> int | None:
 
 def _compared(condition: WorldExpression) -> WorldExpression | None:
     """The aggregate that a condition compares with a constant."""
+    condition = _without_not(condition)
     parts = condition.arguments if isinstance(condition, Operation) and condition.name in MIRRORED else ()
     found = [part for part in parts if isinstance(part, WorldAggregate)]
     constants = [part for part in parts if isinstance(part, Constant) and isinstance(part.value, int | float)]
     return found[0] if len(found) == len(constants) == 1 else None
+
+
+def _without_not(condition: WorldExpression) -> WorldExpression:
+    """The comparison that NOT makes of one: it holds where that does not, and neither does where a side is NULL."""
+    if isinstance(condition, Operation) and condition.name == "not":
+        inner = _without_not(condition.arguments[0])
+        if isinstance(inner, Operation) and inner.name in OPPOSITE:
+            return Operation(OPPOSITE[inner.name], inner.arguments, inner.span)
+    return condition
 
 
 class ClosedForms:
@@ -202,6 +213,7 @@ class ClosedForms:
 
 def _comparison(condition: WorldExpression) -> tuple[str, float]:
     """The operator and the number that an aggregate is compared with."""
+    condition = _without_not(condition)
     assert isinstance(condition, Operation)
     first, second = condition.arguments
     if isinstance(first, Constant):
