@@ -157,6 +157,34 @@ def test_one_round_says_nothing_of_others(tmp_path: Path) -> None:
         assert answer["error"].keys() == {"c", "probability"}
 
 
+@pytest.mark.parametrize("closed_forms", ["on", "off"])
+def test_whole_numbers_that_no_double_has(tmp_path: Path, closed_forms: str) -> None:
+    """Identifiers, and sums of times in microseconds, have more than 53 bits."""
+    declared = (
+        "CREATE STREAM trades (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, id BIGINT, price DOUBLE"
+        " ~ NORMAL(price, sd), sd DOUBLE, maker BIGINT ~ EMPIRICAL BY k) FROM FILES 'in' FORMAT JSON;"
+    )
+    text = "SELECT {}, sum(id) AS s, min(id) AS least, max(id) AS most, {} FROM trades [RANGE 10 SECONDS] {}"
+    program = declared + "".join(
+        f"CREATE QUERY {name} AS {text.format(*parts)} PERIOD 10 SECONDS ROUNDS 9;"
+        for name, parts in {
+            "plain": ("k", "sum(price) AS p", "GROUP BY k"),
+            "sold": ("k", "PROBABILITY(max(maker) = 9007199254741001) AS p", "GROUP BY k"),
+        }.items()
+    )
+    rows: list[oracle.Row] = [
+        {"t": START + n * 100_000 + 1, "k": f"k{n % 2}", "id": 2**53 + 1 + 2 * n, "price": 5000.0, "sd": 1.0,
+         "maker": None if n % 3 == 0 else 9007199254741001}
+        for n in range(150)
+    ]  # fmt: skip
+    found = answers(tmp_path, program, rows, {"closed_forms": closed_forms})
+    for (answer,) in found.values():
+        for row in answer["rows"]:
+            own = [one["id"] for one in in_window(rows, answer) if one["k"] == row["k"]]
+            assert (row["s"], row["least"], row["most"]) == (sum(own), min(own), max(own))
+    assert [row["p"] for row in found["sold"][0]["rows"]] == [1.0, 1.0]
+
+
 def test_rows_are_told_apart_by_what_is_certain(tmp_path: Path) -> None:
     rows = speeds()
     program = SPEED_SQL + (

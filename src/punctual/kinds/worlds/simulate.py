@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.kernel.arrays.shared import digest
-from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw import Fold, Function, finished, fold, merged
-from punctual.kernel.draw.bundle_values import Bundle, Kind
+from punctual.kernel.draw.bundle_values import Bundle, Kind, Values
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.rounds.panes import Folds, Keeping, PaneRounds, RowsOfGroups, panes_of, rounds_at_once
@@ -324,21 +324,22 @@ def function_of(folded: Folded, kind: Kind) -> Function:
 
 def folded_values(
     folded: Folded, rows: int, present: Bools | None, leaf: Leaves
-) -> tuple[F64, Bools | None, Kind]:
+) -> tuple[Values, Bools | None, Kind]:
     """What an aggregate is over: the values of so many rows in each round, which of them count, and what they are."""
     if folded.where is not None:
         present = both(present, holds(evaluate(folded.where, leaf)))
     if folded.argument is None:
         return np.zeros((rows, 1)), present, "whole"
     argument = evaluate(folded.argument, leaf)
-    values: F64 = filled(argument.values, (rows, argument.values.shape[1])).astype(np.float64, copy=False)
+    as_type = np.int64 if argument.kind == "whole" else np.float64
+    values: Values = filled(argument.values, (rows, argument.values.shape[1])).astype(as_type, copy=False)
     return values, both(present, argument.known), argument.kind
 
 
 def finished_bundle(folded: Folded, found: Fold, kind: Kind) -> Bundle:
     """An aggregate of each group in each round."""
     function = function_of(folded, kind)
-    values, there = finished(function, found)
+    values, there = finished(function, found, whole=kind == "whole")
     known = None if there.all() else there
     if function == "count" or (kind == "whole" and function != "avg"):
         return Bundle(values.astype(np.int64), known, "whole")

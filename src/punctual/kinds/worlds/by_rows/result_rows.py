@@ -67,7 +67,8 @@ def _folded(
     """What result rows have in a column: groups by rounds."""
     assert isinstance(folded.argument, CertainColumn), "Spark has computed everything"
     column = plain_column(columns[folded.argument.number], codes)
-    values = np.ascontiguousarray(column.values.astype(np.float64))[:, None]
+    as_type = np.int64 if column.kind == "whole" else np.float64
+    values = np.ascontiguousarray(column.values.astype(as_type))[:, None]
     mask = None if column.known is None else np.ascontiguousarray(column.known)[:, None]
     found = fold([function_of(folded, column.kind)], cell, shape[0] * shape[1], values, mask)
     one = finished_bundle(folded, found, column.kind)
