@@ -158,6 +158,34 @@ def test_one_round_says_nothing_of_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed_forms", ["on", "off"])
+def test_what_is_not_finite_is_not_left_out_of_a_sum(tmp_path: Path, closed_forms: str) -> None:
+    """As in Spark: a sum with NaN is NaN, which is greater than any number; NULL is no value, and left out."""
+    said = "EXPECTED({0}) AS e, PROBABILITY({0} > -9e4) AS p, PROBABILITY(NOT {0} > -9e4) AS q, INTERVAL({0}, 50%) AS i"
+    over = "FROM speed [RANGE 10 SECONDS] GROUP BY n PERIOD 10 SECONDS"
+    program = SPEED_SQL + "".join(
+        f"CREATE QUERY {name} AS SELECT n, {said.format(value)} {over};"
+        for name, value in {
+            "root": "sum(x + sqrt(n - 4))", "power": "avg(x * 2 - exp(n * 100))", "product": "sum(x * sqrt(n - 4))",
+        }.items()
+    )  # fmt: skip
+    found = answers(tmp_path, program, speeds(), {"closed_forms": closed_forms})
+    assert {answer["basis"] for answer in found["root"]} == {"exact" if closed_forms == "on" else "worlds"}
+    for name in found:
+        for answer in found[name]:
+            for row in answer["rows"]:
+                both, n = (row["i"], row["e"]), row["n"]
+                if n is None:
+                    assert (row["e"], row["p"], row["q"], row["i"]) == (None, 0.0, 0.0, None)
+                elif name != "power" and n < 4:
+                    assert (row["p"], row["q"], *both) == (1.0, 0.0, {"low": "NaN", "high": "NaN"}, "NaN")
+                elif name == "power" and n == 8:
+                    ends = {"low": "-Infinity", "high": "-Infinity"}
+                    assert (row["p"], row["q"], *both) == (0.0, 1.0, ends, "-Infinity")
+                else:
+                    assert isinstance(row["e"], float)
+
+
+@pytest.mark.parametrize("closed_forms", ["on", "off"])
 def test_whole_numbers_that_no_double_has(tmp_path: Path, closed_forms: str) -> None:
     """Identifiers, and sums of times in microseconds, have more than 53 bits."""
     declared = (
