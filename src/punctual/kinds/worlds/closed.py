@@ -143,9 +143,8 @@ class ClosedForms:
         number = _number(summed.of if summed.summary != "PROBABILITY" else _compared(summed.of))
         assert number is not None, "no closed form"
         folded = _fold(self._body, number)
-        if folded.function == "count":
-            return self._of_count(summed, folded)
-        return self._of_sum(summed, folded)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a group that is in no world is in no answer
+            return self._of_count(summed, folded) if folded.function == "count" else self._of_sum(summed, folded)
 
     # -- counts ------------------------------------------------------------------------------------
 
@@ -187,12 +186,10 @@ class ClosedForms:
         divisor = np.ones(self._count)
         if folded.function == "avg":
             divisor = np.maximum(np.bincount(self._group, known, self._count), 1.0)
-        with np.errstate(invalid="ignore"):
-            beyond = self._beyond(odd, mean)
-            middle = np.where(beyond == 0.0, sums / divisor, beyond)
+        beyond = self._beyond(odd, mean)
+        middle = np.where(beyond == 0.0, sums / divisor, beyond)
         if summed.summary == "EXPECTED":
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return Said(pa.array(middle / there, mask=~some))
+            return Said(pa.array(middle / there, mask=~some))
         means, spreads = np.where(known, mean, 0.0), np.where(known, variance, 0.0)
         spread = sum_variances(self._group, self._count, means, spreads, weight)
         sd = np.sqrt(spread) / divisor
