@@ -157,6 +157,22 @@ def test_counts_have_poissons_binomial_law(tmp_path: Path) -> None:
     assert squares == pytest.approx(freedom, abs=5 * math.sqrt(2 * freedom))
 
 
+def test_rows_that_never_exist_are_in_no_answer(tmp_path: Path) -> None:
+    """Nor is anything divided by their probability."""
+    rows = [row | {"p": 0.0 if row["k"] == "k3" else row["p"]} for row in tagged_rows(3)]
+    program = TAGS_SQL + (
+        "CREATE QUERY q AS SELECT k, EXPECTED(count(*)) AS e, PROBABILITY(count(*) >= 1) AS p"
+        f" FROM tags [RANGE 1 SECOND] GROUP BY k {EACH};"
+    )
+    found = answers(tmp_path, program, rows)["q"]
+    assert len(found) == 3
+    for answer in found:
+        assert answer["basis"] == "exact"
+        chances = {row["k"]: row["p"] for row in in_window(rows, answer, 1) if row["p"] > 0.0}
+        assert {row["k"]: row["probability"] for row in answer["rows"]} == pytest.approx(chances)
+        assert {(row["e"], row["p"]) for row in answer["rows"]} == {(1.0, 1.0)}
+
+
 def test_a_condition_and_its_opposite_of_two_queries_add_up_to_one(tmp_path: Path) -> None:
     """Both see the same worlds, whatever else they ask for."""
     rows = normal_rows(windows=40)
@@ -173,6 +189,31 @@ def test_a_condition_and_its_opposite_of_two_queries_add_up_to_one(tmp_path: Pat
     for one, other in both:
         assert one + other == pytest.approx(1.0, abs=1e-15)
         assert one * 77 == pytest.approx(round(one * 77), abs=1e-9)
+
+
+@pytest.mark.parametrize("condition", ["sum(x) > 200", "avg(x) <= 50", "200 > sum(x)", "NOT 50 >= avg(x)"])
+def test_a_condition_with_a_law_and_its_opposite_are_both_exact(tmp_path: Path, condition: str) -> None:
+    program = NORMAL_SQL + (
+        f"CREATE QUERY holds AS SELECT k, PROBABILITY({condition}) AS p {OVER} GROUP BY k {EACH};"
+        f"CREATE QUERY fails AS SELECT k, PROBABILITY(NOT ({condition})) AS p {OVER} GROUP BY k {EACH};"
+    )
+    found = answers(tmp_path, program, normal_rows(windows=20))
+    assert {answer["basis"] for several in found.values() for answer in several} == {"exact"}
+    for one, other in zip(found["holds"], found["fails"], strict=True):
+        for held, failed in zip(one["rows"], other["rows"], strict=True):
+            assert held["k"] == failed["k"]
+            assert held["p"] + failed["p"] == pytest.approx(1.0, abs=1e-15)
+
+
+def test_the_opposite_of_a_count_has_its_law(tmp_path: Path) -> None:
+    over = "FROM tags [RANGE 1 SECOND]"
+    program = TAGS_SQL + f"CREATE QUERY q AS SELECT PROBABILITY(NOT count(*) >= 3) AS p {over} {EACH};"
+    rows = tagged_rows(10)
+    found = answers(tmp_path, program, rows)["q"]
+    assert len(found) == 10
+    for answer in found:
+        assert answer["basis"] == "exact"
+        assert only_row(answer)["p"] == pytest.approx(law_of_count(in_window(rows, answer, 1))[:3].sum(), abs=1e-12)
 
 
 ANY = (

@@ -18,6 +18,7 @@ from punctual.clock import SECOND, ManualClock, iso
 from punctual.engine.engine import Engine
 from punctual.errors import ProgramErrors
 from punctual.kinds.program import compile_program
+from punctual.kinds.worlds.rounds import panes
 from punctual.runtime.backend import Backend
 from tests.inprocess.backend import InProcess
 from tests.oracles import possible_worlds as oracle
@@ -116,6 +117,100 @@ def test_expectations_and_probabilities_are_those_of_every_world(tmp_path: Path,
         for key, row in mine.items():
             assert row["probability"] == there[key]
             assert row["y"] == pytest.approx(means[key], rel=1e-9) if key in means else row["y"] is None
+
+
+MIXED = """
+    CREATE QUERY q AS SELECT k, max(x) AS y, sum(n) AS n, PROBABILITY(max(x) > 90) AS p, INTERVAL(min(x), 50%) AS i
+        FROM speed [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS ROUNDS {rounds};
+    CREATE QUERY fewer AS SELECT n, count(*) AS c, EXPECTED(sum(x)) AS e, HISTOGRAM(avg(x), 3) AS h
+        FROM speed [RANGE 10 SECONDS] WHERE x > 40 GROUP BY n PERIOD 10 SECONDS ROUNDS {rounds};
+    CREATE QUERY drawn AS SELECT floor(x / 40) AS f, count(*) AS c
+        FROM speed [RANGE 10 SECONDS] GROUP BY floor(x / 40) PERIOD 10 SECONDS ROUNDS {rounds};
+"""
+
+
+@pytest.mark.parametrize("block", [1, 300])
+def test_it_does_not_show_how_many_rounds_were_drawn_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """Of windows with very many rows rounds are drawn one by one."""
+    program = SPEED_SQL + MIXED.format(rounds=7)
+    usual = answers(tmp_path / "usual", program, speeds(), {"closed_forms": "off"})
+    monkeypatch.setattr(panes, "BLOCK_NUMBERS", block)
+    monkeypatch.setattr(panes, "MOST_BLOCK_NUMBERS", block)
+    assert answers(tmp_path / "other", program, speeds(), {"closed_forms": "off"}) == usual
+
+
+def test_one_round_says_nothing_of_others(tmp_path: Path) -> None:
+    program = SPEED_SQL + MIXED.format(rounds=1)
+    found = answers(tmp_path, program, speeds(), {"closed_forms": "off"})
+    lonely = [0.20654931437723745, 1.0]  # Wilson's interval of one success in one trial
+    for answer in found["q"]:
+        assert answer["error"]["y"] == {"confidence": None}
+        held = [row["p"] for row in answer["rows"]]
+        assert answer["error"]["p"]["low"] == pytest.approx([lonely[0] if p else 0.0 for p in held])
+        assert answer["error"]["p"]["high"] == pytest.approx([1.0 if p else 1.0 - lonely[0] for p in held])
+        assert answer["error"].keys() == {"y", "p"}, "groups have rows in all worlds, and n is certain"
+    for answer in found["fewer"]:
+        assert answer["error"].keys() == {"c", "e", "probability"}
+    for answer in found["drawn"]:
+        assert answer["error"].keys() == {"c", "probability"}
+
+
+@pytest.mark.parametrize("closed_forms", ["on", "off"])
+def test_what_is_not_finite_is_not_left_out_of_a_sum(tmp_path: Path, closed_forms: str) -> None:
+    """As in Spark: a sum with NaN is NaN, which is greater than any number; NULL is no value, and left out."""
+    said = "EXPECTED({0}) AS e, PROBABILITY({0} > -9e4) AS p, PROBABILITY(NOT {0} > -9e4) AS q, INTERVAL({0}, 50%) AS i"
+    over = "FROM speed [RANGE 10 SECONDS] GROUP BY n PERIOD 10 SECONDS"
+    program = SPEED_SQL + "".join(
+        f"CREATE QUERY {name} AS SELECT n, {said.format(value)} {over};"
+        for name, value in {
+            "root": "sum(x + sqrt(n - 4))", "power": "avg(x * 2 - exp(n * 100))", "product": "sum(x * sqrt(n - 4))",
+        }.items()
+    )  # fmt: skip
+    found = answers(tmp_path, program, speeds(), {"closed_forms": closed_forms})
+    assert {answer["basis"] for answer in found["root"]} == {"exact" if closed_forms == "on" else "worlds"}
+    for name in found:
+        for answer in found[name]:
+            for row in answer["rows"]:
+                both, n = (row["i"], row["e"]), row["n"]
+                if n is None:
+                    assert (row["e"], row["p"], row["q"], row["i"]) == (None, 0.0, 0.0, None)
+                elif name != "power" and n < 4:
+                    assert (row["p"], row["q"], *both) == (1.0, 0.0, {"low": "NaN", "high": "NaN"}, "NaN")
+                elif name == "power" and n == 8:
+                    ends = {"low": "-Infinity", "high": "-Infinity"}
+                    assert (row["p"], row["q"], *both) == (0.0, 1.0, ends, "-Infinity")
+                else:
+                    assert isinstance(row["e"], float)
+
+
+@pytest.mark.parametrize("closed_forms", ["on", "off"])
+def test_whole_numbers_that_no_double_has(tmp_path: Path, closed_forms: str) -> None:
+    """Identifiers, and sums of times in microseconds, have more than 53 bits."""
+    declared = (
+        "CREATE STREAM trades (t TIMESTAMP EVENT TIME WATERMARK 0 SECONDS, k STRING KEY, id BIGINT, price DOUBLE"
+        " ~ NORMAL(price, sd), sd DOUBLE, maker BIGINT ~ EMPIRICAL BY k) FROM FILES 'in' FORMAT JSON;"
+    )
+    text = "SELECT {}, sum(id) AS s, min(id) AS least, max(id) AS most, {} FROM trades [RANGE 10 SECONDS] {}"
+    program = declared + "".join(
+        f"CREATE QUERY {name} AS {text.format(*parts)} PERIOD 10 SECONDS ROUNDS 9;"
+        for name, parts in {
+            "plain": ("k", "sum(price) AS p", "GROUP BY k"),
+            "sold": ("k", "PROBABILITY(max(maker) = 9007199254741001) AS p", "GROUP BY k"),
+        }.items()
+    )
+    rows: list[oracle.Row] = [
+        {"t": START + n * 100_000 + 1, "k": f"k{n % 2}", "id": 2**53 + 1 + 2 * n, "price": 5000.0, "sd": 1.0,
+         "maker": None if n % 3 == 0 else 9007199254741001}
+        for n in range(150)
+    ]  # fmt: skip
+    found = answers(tmp_path, program, rows, {"closed_forms": closed_forms})
+    for (answer,) in found.values():
+        for row in answer["rows"]:
+            own = [one["id"] for one in in_window(rows, answer) if one["k"] == row["k"]]
+            assert (row["s"], row["least"], row["most"]) == (sum(own), min(own), max(own))
+    assert [row["p"] for row in found["sold"][0]["rows"]] == [1.0, 1.0]
 
 
 def test_rows_are_told_apart_by_what_is_certain(tmp_path: Path) -> None:

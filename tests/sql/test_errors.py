@@ -392,6 +392,12 @@ def test_a_misspelt_clause_is_suggested() -> None:
     assert (error.code, error.hint) == ("parse.syntax", "did you mean PERIOD?")
 
 
+@pytest.mark.parametrize("rounds", ["0", "-3", "1.5"])
+def test_a_number_of_rounds_has_an_example(rounds: str) -> None:
+    (error,) = errors(f"{DECLARED}CREATE QUERY q AS {COUNT} PERIOD 1 MINUTE ROUNDS {rounds};")
+    assert (error.code, error.hint) == ("parse.syntax", "for example: ROUNDS 500")
+
+
 def test_what_may_follow_a_source_is_said_and_no_clauses_of_queries() -> None:
     (error,) = errors("CREATE STREAM s (t TIMESTAMP EVENT TIME) FROM FILES 'rows' (FORMAT JSON);")
     assert error.hint == "what may follow: FORMAT JSON, CSV or PARQUET, and OPTIONS (key 'value')"

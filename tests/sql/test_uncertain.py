@@ -234,6 +234,18 @@ def test_what_spark_cannot_take_apart_is_refused(select: str, underlined: list[s
     assert refused(select) == [("plan.not-yet", word) for word in underlined]
 
 
+@pytest.mark.parametrize(("select", "wrong"), [
+    ("SELECT k, kmh FROM s", [("bind.missing-window", "s")]),
+    ("SELECT k, PROBABILITY(avg(kmh) > 3) AS p, max(lain) AS m FROM s GROUP BY k",
+     [("bind.missing-window", "s"), ("bind.unknown-column", "lain")]),
+    ("SELECT EXPECTED(count(*)) AS n FROM s x", [("bind.missing-window", "s x")]),
+    ("SELECT k, stddev(kmh) AS d FROM s GROUP BY k", [("bind.missing-window", "s")]),
+    ("SELECT * FROM s WHERE load > 2", [("bind.missing-window", "s")]),
+])
+def test_worlds_have_a_window(select: str, wrong: list[tuple[str, str]]) -> None:
+    assert sorted(refused(select)) == wrong
+
+
 def test_the_key_of_a_window_is_certain() -> None:
     assert refused("SELECT lane FROM s [PARTITION BY load ROWS 3]") == [("plan.not-yet", "load")]
     assert refused("SELECT lane FROM s [PARTITION BY lane ROWS 3]") == []

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from punctual.errors import InternalError
 from punctual.kernel.draw import Function, finished, fold, merged
+from punctual.kernel.draw.kept.pane_folds import of_groups
 
 ABSENT = -1e308
 """What stands where there is no value: nobody may look at it."""
@@ -46,6 +47,35 @@ def same(found: float, there: bool, expected: float | None) -> bool:
     if expected is None or not there:
         return expected is None and not there
     return found == pytest.approx(expected, rel=4e-16, abs=0.0) or (math.isnan(found) and math.isnan(expected))
+
+
+@pytest.mark.parametrize("most", [9, 2**53, 2**63 - 1])
+@pytest.mark.parametrize("masked", [False, True])
+def test_whole_numbers_keep_all_of_their_digits(most: int, masked: bool) -> None:
+    """Against whole numbers of Python; sums beyond 64 bits wrap. One part is certain, and one is cells of panes."""
+    random = np.random.default_rng(most % 97)
+    group, certain_group = random.integers(0, 3, 40), random.integers(0, 3, 20)
+    drawn, certain = random.integers(-most, most, (40, 5)), random.integers(-most, most, (20, 1))
+    there = random.random(drawn.shape) < 0.7 if masked else None
+    parts = fold(FUNCTIONS, group, 4, drawn, there), fold(FUNCTIONS, certain_group, 4, certain)
+    panes = of_groups([(parts[0], np.arange(4)), (parts[1], np.arange(4))], 4)
+    for whole in (merged(*parts), panes):
+        found = {function: finished(function, whole, whole=True) for function in FUNCTIONS}
+        for g in range(4):
+            for j in range(5):
+                own = [int(row[j]) for row, present in zip(drawn[group == g], here(there, group == g)) if present[j]]
+                own += [int(row[0]) for row in certain[certain_group == g]]
+                assert bool(found["sum"][1][g, j]) == bool(own)
+                if own:
+                    wrapped = (sum(own) + 2**63) % 2**64 - 2**63
+                    expected: dict[Function, int] = {"count": len(own), "sum": wrapped}
+                    expected |= {"min": min(own), "max": max(own)}
+                    assert {name: int(found[name][0][g, j]) for name in expected} == expected
+                    assert float(found["avg"][0][g, j]) == pytest.approx(sum(own) / len(own), rel=1e-15)
+
+
+def here(there: np.ndarray[Any, Any] | None, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ones((int(rows.sum()), 5), np.bool_) if there is None else there[rows]
 
 
 @settings(derandomize=True, deadline=None, max_examples=200, database=None)

@@ -106,6 +106,19 @@ def nearest_means(sums: Loose, n: I64) -> F64:
     return _nearest(sums, n)
 
 
+def whole_sums(sums: Loose) -> I64:
+    """Sums of whole numbers as they are, the lowest 64 bits of them.
+
+    >>> whole_sums(Loose(UNIT, np.array([[5, 1], [-1, 0], [7, 1 << 32]]))).tolist()
+    [4294967301, -1, 7]
+    """
+    found = np.zeros(sums.digits.shape[0], np.int64)
+    for limb in range(UNIT, UNIT + 2):  # what is below one is 0, what is above does not fit
+        if 0 <= limb - sums.low < sums.digits.shape[1]:
+            found += sums.digits[:, limb - sums.low] << (32 * (limb - UNIT))
+    return found
+
+
 def _nearest(sums: Loose, n: I64 | None) -> F64:
     cells, width = sums.digits.shape
     found, unclear = np.zeros(cells), np.ones(cells, np.bool_)

@@ -38,6 +38,9 @@ def warm_draw() -> int:
     rows = stretches(identity, np.full(ROWS, 0.2), identity // np.uint64(2))
     present = existing(source(1, "warm", ""), rows, ROUNDS)
     certain = fold(FUNCTIONS, group, 2, middle[:, None])
+    whole = np.broadcast_to(number[:, None], (ROWS, len(ROUNDS))).copy()
+    for folded in (fold(FUNCTIONS, group, 2, whole), fold(FUNCTIONS, group, 2, whole, present)):
+        answers += finished("sum", of_groups([(folded, np.arange(2))], 2), whole=True)[0].size
     for distribution in (Normal(middle, wide), Uniform(-wide, middle)):
         values = draw_numbers(drawn_from, identity, distribution, ROUNDS)
         values[0, 0] = np.nan

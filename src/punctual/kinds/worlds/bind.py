@@ -93,18 +93,20 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
 
 
 def _refuse_what_is_not_there(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> bool:
-    before = len(problems.errors)
+    before, endless = len(problems.errors), False
     if bound.as_one and len(bound.streams) > 1:
         problems.not_yet("UNION ALL of streams with uncertain attributes", bound.streams[1].syntax.span)
     for item in bound.streams:
         if item.syntax.model is not None:
             problems.not_yet("a model over uncertain attributes", item.syntax.model.span)
-        elif not isinstance(item.syntax.window, RangeWindow) and item.syntax.window is not None:
+        elif item.syntax.window is None:
+            endless = True  # FROM has said so
+        elif not isinstance(item.syntax.window, RangeWindow):
             problems.not_yet("this window over uncertain attributes", item.syntax.window.span, "use [RANGE ...]")
     for selected in select.items:
         if selected.expression is None:
             problems.not_yet("* in a query over uncertain attributes", selected.span, "name the columns")
-    return len(problems.errors) > before
+    return endless or len(problems.errors) > before
 
 
 class _WorldBinder:

@@ -173,7 +173,7 @@ class CalledGroups:
             for one, several, values in zip(self._called, self._found, flat)
         )
         every = [next(folded) if isinstance(one, Folded) else next(called) for one in self._body.aggregates]
-        return replace(folds, aggregates=tuple(every))
+        return replace(folds, aggregates=tuple(every), alike=())
 
     def _bundle(
         self, called: Called, found: list[_Found], values: pa.Array | None, shape: tuple[int, int]

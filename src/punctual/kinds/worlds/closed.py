@@ -17,14 +17,25 @@ import pyarrow as pa
 
 from punctual.kernel.arrays.state import F64, Bools
 from punctual.kernel.draw import count_laws, expected_sums, normal_above, normal_interval, sum_variances
+from punctual.kernel.draw.bundle_values import TYPES, Bundle
 from punctual.kinds.worlds.affine import affine, is_affine
+from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.simulate import GroupsInWorlds, is_drawn
 from punctual.kinds.worlds.summaries import ENDS, Said
 from punctual.plan.uncertain import GivenBy
-from punctual.plan.world_expression import Constant, DrawnAttribute, Operation, WorldAggregate, WorldExpression, leaves
+from punctual.plan.world_expression import (
+    Constant,
+    DrawnAttribute,
+    Leaf,
+    Operation,
+    WorldAggregate,
+    WorldExpression,
+    leaves,
+)
 from punctual.plan.worlds import Called, Folded, Summed, Worlds
 
 MIRRORED = {"<": ">", "<=": ">=", ">=": "<=", ">": "<"}
+OPPOSITE = {"<": ">=", "<=": ">", ">=": "<", ">": "<="}
 Law = Literal["expected", "normal", "count"]
 
 
@@ -88,10 +99,20 @@ def _number(expression: WorldExpression | None) -> int | None:
 
 def _compared(condition: WorldExpression) -> WorldExpression | None:
     """The aggregate that a condition compares with a constant."""
+    condition = _without_not(condition)
     parts = condition.arguments if isinstance(condition, Operation) and condition.name in MIRRORED else ()
     found = [part for part in parts if isinstance(part, WorldAggregate)]
     constants = [part for part in parts if isinstance(part, Constant) and isinstance(part.value, int | float)]
     return found[0] if len(found) == len(constants) == 1 else None
+
+
+def _without_not(condition: WorldExpression) -> WorldExpression:
+    """The comparison that NOT makes of one: it holds where that does not, and neither does where a side is NULL."""
+    if isinstance(condition, Operation) and condition.name == "not":
+        inner = _without_not(condition.arguments[0])
+        if isinstance(inner, Operation) and inner.name in OPPOSITE:
+            return Operation(OPPOSITE[inner.name], inner.arguments, inner.span)
+    return condition
 
 
 class ClosedForms:
@@ -122,9 +143,8 @@ class ClosedForms:
         number = _number(summed.of if summed.summary != "PROBABILITY" else _compared(summed.of))
         assert number is not None, "no closed form"
         folded = _fold(self._body, number)
-        if folded.function == "count":
-            return self._of_count(summed, folded)
-        return self._of_sum(summed, folded)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a group that is in no world is in no answer
+            return self._of_count(summed, folded) if folded.function == "count" else self._of_sum(summed, folded)
 
     # -- counts ------------------------------------------------------------------------------------
 
@@ -155,9 +175,10 @@ class ClosedForms:
         assert folded.argument is not None
         counted = self._counted(folded)
         mean, variance = self._moments(folded.argument)
-        known = counted & np.isfinite(mean)
-        odd = counted & ~np.isfinite(mean) & ~np.isnan(mean)
         p = None if folded.stored else self._p
+        counted &= self._has_value(folded.argument)
+        known = counted & np.isfinite(mean)
+        odd = counted & ~np.isfinite(mean) & (True if p is None else p > 0.0)
         weight = known.astype(np.float64) if p is None else np.where(known, p, 0.0)
         sums = expected_sums(self._group, self._count, np.where(known, mean, 0.0), weight)
         some = np.bincount(self._group, known | odd, self._count) > 0
@@ -165,22 +186,45 @@ class ClosedForms:
         divisor = np.ones(self._count)
         if folded.function == "avg":
             divisor = np.maximum(np.bincount(self._group, known, self._count), 1.0)
+        beyond = self._beyond(odd, mean)
+        middle = np.where(beyond == 0.0, sums / divisor, beyond)
         if summed.summary == "EXPECTED":
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return Said(pa.array(sums / divisor / there, mask=~some))
+            return Said(pa.array(middle / there, mask=~some))
         means, spreads = np.where(known, mean, 0.0), np.where(known, variance, 0.0)
         spread = sum_variances(self._group, self._count, means, spreads, weight)
         sd = np.sqrt(spread) / divisor
         if summed.summary == "INTERVAL":
-            low, high = normal_interval(sums / divisor, sd, summed.parameter)
+            low, high = normal_interval(middle, sd, summed.parameter)
             struct = pa.StructArray.from_arrays(
                 [pa.array(low), pa.array(high)], fields=list(ENDS), mask=pa.array(~some)
             )
             return Said(struct)
         operator, limit = _comparison(summed.of)
-        above = normal_above(sums / divisor, sd, limit, or_equal=operator in (">=", "<"))
+        above = normal_above(middle, sd, limit, or_equal=operator in (">=", "<"))
+        above = np.where(np.isnan(middle), 1.0, above)  # NaN is greater than any number
         share = above if operator in (">", ">=") else 1.0 - above
         return Said(pa.array(np.where(some, share, 0.0)))
+
+    def _has_value(self, argument: WorldExpression) -> Bools:
+        """For which rows an expression is not NULL: NaN and the infinite are values."""
+        size = self._rows.size
+
+        def leaf(one: Leaf) -> Bundle:
+            if not isinstance(one, DrawnAttribute):
+                return self._leaf(one)
+            column = self._groups.rows_of_window.attributes[one.number]
+            kind = column.certain.kind
+            return Bundle(np.zeros((size, 1), TYPES[kind]), column.there()[self._rows][:, None], kind)
+
+        known = evaluate(argument, leaf).known
+        return np.ones(size, np.bool_) if known is None else np.broadcast_to(known, (size, 1)).ravel()
+
+    def _beyond(self, odd: Bools, values: F64) -> F64:
+        """What the sum of each group is where some of its values are not finite, 0 where all are."""
+        some = [odd & which for which in (np.isnan(values), values == np.inf, values == -np.inf)]
+        nan, above, below = (np.bincount(self._group, one, self._count) > 0 for one in some)
+        infinite = np.where(above, np.inf, np.where(below, -np.inf, 0.0))
+        return np.where(nan | (above & below), np.nan, infinite)
 
     def _any_of(self, rows: Bools, p: F64 | None) -> F64:
         """In which part of the worlds each group has one of these rows."""
@@ -202,6 +246,7 @@ class ClosedForms:
 
 def _comparison(condition: WorldExpression) -> tuple[str, float]:
     """The operator and the number that an aggregate is compared with."""
+    condition = _without_not(condition)
     assert isinstance(condition, Operation)
     first, second = condition.arguments
     if isinstance(first, Constant):

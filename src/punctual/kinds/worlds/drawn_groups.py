@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw import fold
-from punctual.kernel.draw.bundle_values import Bundle, Kind
+from punctual.kernel.draw.bundle_values import Bundle, Kind, Values
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.rounds.panes import rounds_at_once
@@ -114,11 +114,11 @@ class DrawnGroups:
             present = where if folded.stored else both(where, exists)
             values, present, kind = folded_values(folded, self._rows.size, present, leaf)
             found.append(_folded(folded, kind, cell, (groups, size), values, present))
-        return GroupWorlds(tuple(found[:-1]), found[-1].values, size)
+        return GroupWorlds(tuple(found[:-1]), found[-1].values, size, (False,) * len(found))
 
 
 def _folded(
-    folded: Folded, kind: Kind, cell: I64, shape: tuple[int, int], values: F64, present: Bools | None
+    folded: Folded, kind: Kind, cell: I64, shape: tuple[int, int], values: Values, present: Bools | None
 ) -> Bundle:
     """An aggregate of cells, as groups by rounds."""
     wide = (values.shape[0], shape[1])

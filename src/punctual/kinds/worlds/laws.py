@@ -20,6 +20,7 @@ from punctual.kernel.arrays.row_hashes import U64
 from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import (
+    Among,
     Choice,
     Normal,
     Number,
@@ -102,6 +103,13 @@ class DrawnColumn:
         found = np.zeros(self.identity.size, np.bool_)
         for law in self.laws:
             found[law.rows] = True
+        return found
+
+    def there(self) -> Bools:
+        """Which rows have a value: of what is missing those for which there is one to choose."""
+        found = self.certain.there().copy()
+        for one in self.laws:
+            found[one.rows] = one.law.sizes > 0 if isinstance(one.law, Among) else True
         return found
 
     def moments(self) -> tuple[F64, F64, F64]:

@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from punctual.kernel.arrays.shared import digest
-from punctual.kernel.arrays.state import F64, I64, Bools
+from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw import Fold, Function, finished, fold, merged
-from punctual.kernel.draw.bundle_values import Bundle, Kind
+from punctual.kernel.draw.bundle_values import Bundle, Kind, Values
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.rounds.panes import Folds, Keeping, PaneRounds, RowsOfGroups, panes_of, rounds_at_once
@@ -40,6 +40,15 @@ class GroupWorlds:
     aggregates: tuple[Bundle, ...]
     count: I64
     rounds: int
+    alike: tuple[bool, ...] = ()
+    """Of one round, whose shape does not tell: whether each aggregate, at last ``count``, is so in all others."""
+
+    @property
+    def same(self) -> tuple[bool, ...]:
+        """Whether each aggregate, and at last ``count``, is the same in all rounds."""
+        if self.rounds == 1 and self.alike:
+            return self.alike
+        return tuple(one.shape[1] == 1 for one in (*(bundle.values for bundle in self.aggregates), self.count))
 
     def first(self, rounds: int) -> GroupWorlds:
         """The first of its rounds."""
@@ -49,7 +58,7 @@ class GroupWorlds:
         for one in self.aggregates:
             known = None if one.known is None else one.known[:, :rounds]
             aggregates.append(Bundle(one.values[:, :rounds], known, one.kind))
-        return GroupWorlds(tuple(aggregates), self.count[:, :rounds], rounds)
+        return GroupWorlds(tuple(aggregates), self.count[:, :rounds], rounds, self.same)
 
     @staticmethod
     def joined(blocks: Sequence[GroupWorlds]) -> GroupWorlds:
@@ -57,16 +66,22 @@ class GroupWorlds:
         if len(blocks) == 1:
             return blocks[0]
         rounds = [block.rounds for block in blocks]
-        aggregates = tuple(_joined(parts, rounds) for parts in zip(*(block.aggregates for block in blocks)))
-        if all(block.count.shape[1] == 1 for block in blocks):  # the same in all of them, however they were drawn
-            return GroupWorlds(aggregates, blocks[0].count, sum(rounds))
+        same = [any(of) for of in zip(*(block.same for block in blocks))]  # one that has more rounds than one knows
+        parts = zip(*(block.aggregates for block in blocks))
+        aggregates = tuple(_first(own) if alike else _joined(own, rounds) for own, alike in zip(parts, same))
+        if same[-1]:  # however they were drawn
+            return GroupWorlds(aggregates, blocks[0].count[:, :1], sum(rounds))
         counts = [np.broadcast_to(block.count, (block.count.shape[0], block.rounds)) for block in blocks]
         return GroupWorlds(aggregates, np.concatenate(counts, axis=1), sum(rounds))
 
 
+def _first(parts: Sequence[Bundle]) -> Bundle:
+    """What is the same in all rounds."""
+    one = parts[0]
+    return Bundle(one.values[:, :1], None if one.known is None else one.known[:, :1], one.kind)
+
+
 def _joined(parts: Sequence[Bundle], rounds: Sequence[int]) -> Bundle:
-    if all(part.values.shape[1] == 1 for part in parts):  # the same in all of them
-        return parts[0]
     shapes = [(part.values.shape[0], width) for part, width in zip(parts, rounds)]
     values = np.concatenate([np.broadcast_to(part.values, shape) for part, shape in zip(parts, shapes)], axis=1)
     if all(part.known is None for part in parts):
@@ -173,7 +188,23 @@ class GroupsInWorlds:
         every = [
             window.shared.of(name, partial(aggregate, number), bundle_bytes) for number, name in enumerate(names)
         ]  # fmt: skip
-        return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+        return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds), self._alike)
+
+    @cached_property
+    def _alike(self) -> tuple[bool, ...]:
+        """Whether each aggregate, and at last how many rows there are, is the same in all rounds, by what it reads."""
+        window, rows = self.rows_of_window, self._varying.rows
+        drawn = {number for number, one in enumerate(window.attributes) if one.uncertain[rows].any()}
+
+        def differs(*read: WorldExpression | None) -> bool:
+            every = (leaf for one in read if one is not None for leaf in leaves(one))
+            return any(isinstance(leaf, DrawnAttribute) and leaf.number in drawn for leaf in every)
+
+        chosen, exists = differs(self._body.where), bool(window.existence_name)
+        return tuple(
+            not (chosen or (exists and not one.stored) or differs(one.argument, one.where))
+            for one in (*self._folds, ROWS)
+        )
 
     def _folds_of(self, part: RowsOfGroups, rounds: range, named: Hashable) -> Folds:
         """Aggregates over some rows in some rounds; ``named`` tells the rows from others."""
@@ -293,21 +324,22 @@ def function_of(folded: Folded, kind: Kind) -> Function:
 
 def folded_values(
     folded: Folded, rows: int, present: Bools | None, leaf: Leaves
-) -> tuple[F64, Bools | None, Kind]:
+) -> tuple[Values, Bools | None, Kind]:
     """What an aggregate is over: the values of so many rows in each round, which of them count, and what they are."""
     if folded.where is not None:
         present = both(present, holds(evaluate(folded.where, leaf)))
     if folded.argument is None:
         return np.zeros((rows, 1)), present, "whole"
     argument = evaluate(folded.argument, leaf)
-    values: F64 = filled(argument.values, (rows, argument.values.shape[1])).astype(np.float64, copy=False)
+    as_type = np.int64 if argument.kind == "whole" else np.float64
+    values: Values = filled(argument.values, (rows, argument.values.shape[1])).astype(as_type, copy=False)
     return values, both(present, argument.known), argument.kind
 
 
 def finished_bundle(folded: Folded, found: Fold, kind: Kind) -> Bundle:
     """An aggregate of each group in each round."""
     function = function_of(folded, kind)
-    values, there = finished(function, found)
+    values, there = finished(function, found, whole=kind == "whole")
     known = None if there.all() else there
     if function == "count" or (kind == "whole" and function != "avg"):
         return Bundle(values.astype(np.int64), known, "whole")

@@ -129,7 +129,16 @@ class Summaries:
     @property
     def _always(self) -> bool:
         """Whether what is there is there in every world."""
-        return bool(self._there_at.shape[1] == 1)
+        having = () if self._body.having is None else (self._body.having,)
+        alike = self._alike(*having) and (self.rounds > 1 or self._worlds.same[-1])
+        return alike and bool(self._there_at.shape[1] == 1)
+
+    def _alike(self, *expressions: WorldExpression) -> bool:
+        """Whether what has one round is so in all of them: that does not go without saying where there is but one."""
+        if self.rounds > 1:
+            return True
+        read = (leaf for one in expressions for leaf in leaves(one))
+        return all(self._worlds.same[leaf.number] for leaf in read if isinstance(leaf, WorldAggregate))
 
     @cached_property
     def _there(self) -> Bools:
@@ -219,7 +228,8 @@ class Summaries:
         if closed is not None:
             return closed
         of = evaluate(summed.of, self._in_worlds)
-        if self._always and of.values.shape[1] == 1 and (of.known is None or of.known.shape[1] == 1):
+        narrow = of.values.shape[1] == 1 and (of.known is None or of.known.shape[1] == 1)
+        if self._always and narrow and self._alike(summed.of):
             same = self._of_one_world(summed, of)
             if same is not None:
                 return same

@@ -67,7 +67,8 @@ def _answers(cursor: Cursor, first: int) -> AnswersClause:
 
 
 def _rounds(cursor: Cursor, first: int) -> RoundsClause:
-    return RoundsClause(whole_number(cursor, "a number of rounds"), cursor.since(first))
+    rounds = whole_number(cursor, "a number of rounds", hint="for example: ROUNDS 500")
+    return RoundsClause(rounds, cursor.since(first))
 
 
 def _confidence(cursor: Cursor, first: int) -> ConfidenceClause:

@@ -8,7 +8,12 @@ from punctual.sql.syntax.written import Precision, Share
 
 
 def whole_number(
-    cursor: Cursor, what: str, least: int = 1, most: int | None = None, code: str = "parse.syntax"
+    cursor: Cursor,
+    what: str,
+    least: int = 1,
+    most: int | None = None,
+    code: str = "parse.syntax",
+    hint: str | None = None,
 ) -> int:
     """A whole number of at least ``least`` and at most ``most``, small enough to count rows with."""
     first = cursor.index
@@ -18,7 +23,7 @@ def whole_number(
     if number < least or (most is not None and number > most):
         accepted = f"of at least {least}" if most is None else f"from {least} to {most}"
         error = BindError if code.startswith("bind.") else ParseError
-        raise error(code, f"{what} is a whole number {accepted}", span=cursor.since(first))
+        raise error(code, f"{what} is a whole number {accepted}", span=cursor.since(first), hint=hint)
     return number
 
 

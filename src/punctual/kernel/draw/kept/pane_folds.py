@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from punctual.kernel.arrays.state import F64, I64
+from punctual.kernel.arrays.state import I64
 from punctual.kernel.compiled import compiled
-from punctual.kernel.draw.folds import Fold
+from punctual.kernel.draw.bundle_values import Values
+from punctual.kernel.draw.folds import Fold, no_greatest, no_least
 from punctual.kernel.synopses.limbs import Loose
 
 
@@ -47,9 +48,9 @@ def of_groups(parts: Sequence[tuple[Fold, I64]], groups: int) -> Fold:
     if any(fold.odd is not None for fold in folds):
         odd = np.zeros((3, groups, width), np.int64)
     if folds[0].least is not None:
-        least = np.full((groups, width), np.nan)
+        least = no_least((groups, width), whole=folds[0].least.dtype == np.int64)
     if folds[0].greatest is not None:
-        greatest = np.full((groups, width), -np.inf)
+        greatest = no_greatest((groups, width), whole=folds[0].greatest.dtype == np.int64)
     for fold, group in parts:
         _add(group, fold.count, count)
         if sums is not None and fold.sums is not None:
@@ -162,7 +163,7 @@ def _add_digits(group: I64, part: I64, offset: int, width: int, total: I64, roun
 
 
 @compiled
-def _lower(group: I64, part: F64, total: F64) -> None:
+def _lower(group: I64, part: Values, total: Values) -> None:
     """NaN where there is no value, and anything is less than NaN."""
     alike = part.shape[1] == 1
     for i in range(group.size):
@@ -174,7 +175,7 @@ def _lower(group: I64, part: F64, total: F64) -> None:
 
 
 @compiled
-def _raise(group: I64, part: F64, total: F64) -> None:
+def _raise(group: I64, part: Values, total: Values) -> None:
     """NaN stays once it is there."""
     alike = part.shape[1] == 1
     for i in range(group.size):

@@ -46,7 +46,7 @@ def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> Resul
     shape = (groups, rounds)
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
     count = np.bincount(cell, minlength=groups * rounds).reshape(shape)
-    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds), codes)
+    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds, (False,) * (len(aggregates) + 1)), codes)
     marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
     earlier = np.unique(group[number < rounds // 2]).size
     return ResultRows(said, groups, earlier, marked)
@@ -67,7 +67,8 @@ def _folded(
     """What result rows have in a column: groups by rounds."""
     assert isinstance(folded.argument, CertainColumn), "Spark has computed everything"
     column = plain_column(columns[folded.argument.number], codes)
-    values = np.ascontiguousarray(column.values.astype(np.float64))[:, None]
+    as_type = np.int64 if column.kind == "whole" else np.float64
+    values = np.ascontiguousarray(column.values.astype(as_type))[:, None]
     mask = None if column.known is None else np.ascontiguousarray(column.known)[:, None]
     found = fold([function_of(folded, column.kind)], cell, shape[0] * shape[1], values, mask)
     one = finished_bundle(folded, found, column.kind)
