@@ -299,7 +299,8 @@ def shared(
         if name not in sharing.running:
             known = sharing.drawn[stage.query, stage.at]
             targets[name] = known.rounds + ceil(CONVEX.share(cores.level) * (known.target(stage.number) - known.rounds))
-            needed, granted = known.work_us(targets[name] - known.rounds), None
+            # Shares follow from what is needed: who has all that is essential needs a little more.
+            needed, granted = max(known.work_us(targets[name] - known.rounds), known.each_us), None
             if sharing.plans is not None:
                 plan = sharing.plans.granted(stage)
                 needed = needed if plan is None else CONVEX.share(cores.level) * plan.essential
