@@ -170,6 +170,33 @@ def test_what_spark_cannot_make_takes_nothing_from_others(tmp_path: Path) -> Non
     assert found[0]["rounds"] > 50
 
 
+class _Clumsy(Worked):
+    """Every time that somebody draws costs five milliseconds, and each round next to nothing."""
+
+    def draw(self, rounds: int) -> None:
+        took = 5_000 + rounds
+        with self._moving:
+            self.at += took
+            self.rounds += rounds
+        self._mine.us = self.thread_us() + took
+
+
+def test_the_first_few_rounds_do_not_say_what_all_of_them_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty windows need half a second of the one that there is: 2,000 rounds in a few times of drawing each."""
+    clock = moved_by_rounds(monkeypatch, _Clumsy(START + 1_000 * SECOND))
+    monkeypatch.setattr("punctual.kinds.worlds.simulate.rounds_at_once", lambda _rows: 1_000)
+    program = "".join(
+        f"CREATE QUERY q{number} AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND ROUNDS 2000;"
+        for number in range(20)
+    )
+    backend = InProcess()
+    found = live(tmp_path, program, 20, clock, lambda: backend)
+    assert len(found) == 20
+    assert [one["query"] for one in found if not one["reached"]] == []
+
+
 def test_confidence_is_reached_by_what_is_drawn_meanwhile(tmp_path: Path) -> None:
     clock = ManualClock(START + 1_000 * SECOND)
     program = f"CREATE QUERY p AS {CHANCE} PERIOD 10 SECONDS {STAGES} CONFIDENCE 95% WITHIN 0.01;"
