@@ -26,7 +26,7 @@ from punctual.kinds.worlds.rounds import window_drawing
 from punctual.kinds.worlds.rounds.settle import as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
-from punctual.runtime.backend import Backend
+from punctual.runtime.backend import Backend, RowAnswers, RowWork
 from punctual.schedule.stages.sharing import Drawn
 from tests.engine.worked_clock import Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess
@@ -120,6 +120,81 @@ def test_a_real_clock_gives_what_a_replay_of_so_many_rounds_gives(tmp_path: Path
     for number, (one, select) in enumerate(((first, SUMS), (second, SUMS), (chance, CHANCE))):
         again = replayed(tmp_path / f"again{number}", select, one["rounds"])
         assert (one["rows"], one["error"]) == (again["rows"], again["error"])
+
+
+OF_SPARK = "SELECT k, EXPECTED(sum(x)) AS total FROM s [RANGE 10 SECONDS] WHERE upper(k) <> 'B' GROUP BY k"
+"""No kernel knows ``upper``: Spark makes the rows."""
+
+
+def test_rows_that_spark_makes_are_made_once_and_drawn_for_ahead(tmp_path: Path) -> None:
+    clock, backend = ManualClock(START + 1_000 * SECOND), InProcess()
+    program = "".join(
+        f"CREATE QUERY {name} AS {OF_SPARK} PERIOD 10 SECONDS {STAGES} ROUNDS 50;" for name in ("q", "other")
+    )
+    asked: list[list[str]] = []
+    real = backend.rows
+
+    def rows_of(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+        asked.append([one.query for one in works])
+        return real(works, *more)
+
+    backend.rows = rows_of  # type: ignore[method-assign]
+    found = live(tmp_path, program, 6, clock, lambda: backend)
+    assert asked == [["q", "other"]], "one job for all answers of both"
+    for name in ("q", "other"):
+        rounds = [one["rounds"] for one in found if one["query"] == name]
+        assert len(rounds) == 3
+        assert 50 < rounds[0] <= rounds[1] <= rounds[2]
+    for number, one in enumerate(written(tmp_path, "q")):
+        again = replayed(tmp_path / f"again{number}", OF_SPARK, one["rounds"])
+        assert (one["rows"], one["error"]) == (again["rows"], again["error"])
+        assert [row["k"] for row in one["rows"]] == ["a", "c"]
+
+
+def test_what_spark_cannot_make_takes_nothing_from_others(tmp_path: Path) -> None:
+    """It is asked for each by itself then; who fails is stopped by the pass that answers it, with the reason."""
+    clock, backend = ManualClock(START + 1_000 * SECOND), InProcess()
+    program = "".join(
+        f"CREATE QUERY {name} AS {OF_SPARK} PERIOD 10 SECONDS {STAGES} ROUNDS 50;" for name in ("good", "bad")
+    )
+    real = backend.rows
+
+    def rows_of(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+        if any(one.query == "bad" for one in works):
+            raise ValueError("out of luck")
+        return real(works, *more)
+
+    backend.rows = rows_of  # type: ignore[method-assign]
+    found = live(tmp_path, program, 3, clock, lambda: backend)
+    assert [one["query"] for one in found] == ["good"] * 3
+    assert found[0]["rounds"] > 50
+
+
+class _Clumsy(Worked):
+    """Every time that somebody draws costs five milliseconds, and each round next to nothing."""
+
+    def draw(self, rounds: int) -> None:
+        took = 5_000 + rounds
+        with self._moving:
+            self.at += took
+            self.rounds += rounds
+        self._mine.us = self.thread_us() + took
+
+
+def test_the_first_few_rounds_do_not_say_what_all_of_them_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty windows need half a second of the one that there is: 2,000 rounds in a few times of drawing each."""
+    clock = moved_by_rounds(monkeypatch, _Clumsy(START + 1_000 * SECOND))
+    monkeypatch.setattr("punctual.kinds.worlds.simulate.rounds_at_once", lambda _rows: 1_000)
+    program = "".join(
+        f"CREATE QUERY q{number} AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND ROUNDS 2000;"
+        for number in range(20)
+    )
+    backend = InProcess()
+    found = live(tmp_path, program, 20, clock, lambda: backend)
+    assert len(found) == 20
+    assert [one["query"] for one in found if not one["reached"]] == []
 
 
 def test_confidence_is_reached_by_what_is_drawn_meanwhile(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from punctual.clock import SECOND, Micros
+from punctual.estimate.execution_cost import ExecutionCost
+from punctual.kinds.worlds.rounds.settle import FewerRounds
 from punctual.schedule.contract import Contract
 from punctual.schedule.due import Timetable
 from punctual.schedule.events import (
@@ -224,6 +226,22 @@ def test_bonus_gives_its_cores_back_when_something_is_read() -> None:
     assert len(script.running) == 2, "then they go on"
     script.until(2)
     assert script.rounds["q", 10 * SECOND] > before + 1_800
+
+
+def test_many_deadlines_of_stages_are_no_reason_to_draw_less() -> None:
+    """Each has a pass; but cores draw meanwhile, and do not stand idle."""
+    stages = [[0.5 + 0.02 * number + 2 * stage for stage in range(3)] for number in range(12)]
+    names = [f"q{number}" for number in range(12)]
+    each = [replace(contract(name, *some), knob=FewerRounds()) for name, some in zip(names, stages)]
+    each.append(replace(contract("waits for nobody", 6, ahead=False), knob=FewerRounds()))
+    script = Cores(*each, cores=2)
+    costs = {name: ExecutionCost(alone_fixed_us=5_000.0, alone_work_us=250_000.0) for name in names}
+    costs["waits for nobody"] = ExecutionCost(1_000.0)
+    script.state = replace(script.state, rules=replace(script.state.rules, tick_us=50_000), executions=costs)
+    script.begin(10)
+    assert [stage.query for _at, stage, _rounds in script.answers] == ["waits for nobody"]
+    # Twelve stages need three seconds of two cores in less than three, and there are twelve more after that.
+    assert script.state.level == 1.0
 
 
 def ended(commands: list[Command]) -> list[int]:

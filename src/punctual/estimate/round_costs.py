@@ -18,6 +18,8 @@ from punctual.estimate.execution_cost import ExecutionCost
 
 ALPHA = 0.3
 """How much of the last answer is in it."""
+TRUSTED_US = 5_000.0
+"""What was thought of a round before counts as much as rounds that took so long."""
 FIRST_ROUNDS = 8
 """So many rounds are drawn where nothing is known: soon there is something to say, and what a round costs is known."""
 FIRST_BEGIN_US = 75_000.0
@@ -65,6 +67,20 @@ class RoundCost:
     def execution(self) -> ExecutionCost:
         """An answer with all of its rounds."""
         return ExecutionCost(alone_fixed_us=self.ready_us, alone_work_us=self.rounds * self.round_us)
+
+
+def round_us_after(expected_us: float, rounds: int, took_us: float) -> float:
+    """What a round of a window costs, by what was expected of it, and by what so many rounds took since.
+
+    A few rounds take long for what they are, since there is something else to do with every few: what was expected is
+    not forgotten for them.
+
+    >>> [round(round_us_after(2.0, *one), 2) for one in ((8, 3_000.0), (10_000, 40_000.0))]
+    [3.19, 3.6]
+    """
+    if expected_us <= 0.0:
+        return took_us / rounds if rounds else 0.0
+    return (TRUSTED_US + took_us) / (TRUSTED_US / expected_us + rounds)
 
 
 @dataclass(frozen=True, slots=True)

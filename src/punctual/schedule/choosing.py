@@ -40,8 +40,10 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     state = replace(state, feedback=state.feedback.after(at.steady))
     verdict, future = best_effort(), list[Firing]()
     if any(giving_way(cohort.one, state.rules.keep) is not None for cohort in state.contracts.cohorts):
-        future = [*_foreseen(state, at.wall, groups, prices), *state.sharing.demands(at.wall, at.steady)]
-        verdict = _verdict(state, at.wall, groups, future, prices)
+        passes, stages = _foreseen(state, at.wall, groups, prices)
+        capacity = _capacity(state, at.wall, groups, passes, prices)
+        future = [*passes, *stages, *state.sharing.demands(at.wall, at.steady)]
+        verdict = _verdict(state, groups, future, capacity)
     able = candidates(groups, verdict, prices, at.wall)
     rows = any(one.rows_us > 0.0 for one in able)
     latency = prices.latency_us(rows=rows)
@@ -68,16 +70,14 @@ def noticed(state: State, at: Moment, chosen: Pass, *, gave_way: bool) -> tuple[
     return replace(state, giving_way=stretch), said
 
 
-def _verdict(
-    state: State, now: Micros, groups: list[OpenGroup], future: list[Firing], prices: Prices
-) -> Verdict:
+def _verdict(state: State, groups: list[OpenGroup], future: list[Firing], capacity: Capacity) -> Verdict:
     match state.rules.qos:
         case "best-effort":
             return best_effort()
         case "feedback":
             return state.feedback.verdict()
         case "dynamic-sampling" | "fixed-sampling":
-            return sampled(groups, future, _capacity(state, now, groups, future, prices))
+            return sampled(groups, future, capacity)
 
 
 def _latest_begin(future: list[Firing], verdict: Verdict, latency_us: float, cores: float) -> Micros | None:
@@ -90,17 +90,22 @@ def _latest_begin(future: list[Firing], verdict: Verdict, latency_us: float, cor
 
 
 def _capacity(
-    state: State, now: Micros, groups: list[OpenGroup], future: list[Firing], prices: Prices
+    state: State, now: Micros, groups: list[OpenGroup], passes: list[Firing], prices: Prices
 ) -> Capacity:
     rows = any(prices.expected(one.group.cohort) is not None for one in groups)
-    latency, to_come = prices.latency_us(rows=rows), tuple(sorted({firing.deadline for firing in future}))
+    latency, to_come = prices.latency_us(rows=rows), tuple(sorted({firing.deadline for firing in passes}))
     return Capacity(now, state.rules.cores, state.read_meanwhile, latency, float(state.rules.tick_us), to_come)
 
 
-def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices) -> list[Firing]:
-    """What will be due until the latest deadline of what is open; in steps nobody knows what will be asked for."""
+def _foreseen(
+    state: State, now: Micros, groups: list[OpenGroup], prices: Prices
+) -> tuple[list[Firing], list[Firing]]:
+    """What will be due until the latest deadline of what is open: answered by passes, and drawn for beside them.
+
+    In steps nobody knows what will be asked for.
+    """
     if not state.goes_on:
-        return []
+        return [], []
     horizon = max(int(one.deadlines.max()) for one in groups)
     outlook = Outlook(
         now,
@@ -112,8 +117,9 @@ def _foreseen(state: State, now: Micros, groups: list[OpenGroup], prices: Prices
         state.unapplied,
         state.intake.pace,
         state.firings.groups,
+        unable=state.sharing.unable,
     )
-    return outlook.firings(prices, state.rules.keep)
+    return outlook.firings(prices, state.rules.keep), outlook.stages(prices)
 
 
 def warnings(state: State) -> dict[str, str]:

@@ -40,8 +40,13 @@ def is_read_here(reader: RowReader, instants: NDArray[np.int64], rows: RetainedF
     statement = reader.statement
     if not isinstance(statement, RowStatement) or statement.plain is None:
         return False
+    return is_small(reader, instants, rows)
+
+
+def is_small(reader: RowReader, instants: NDArray[np.int64], rows: RetainedFiles) -> bool:
+    """Whether no window of a query has more than the driver reads."""
     ats: list[Micros] = instants.tolist()
-    return all(rows.window(window, at).bytes <= MOST_BYTES for window in statement.windows for at in ats)
+    return all(rows.window(window, at).bytes <= MOST_BYTES for window in reader.windows for at in ats)
 
 
 def read_here(

@@ -1,5 +1,7 @@
 """Rounds that are drawn before their answers are due: made ready and answered by the holder, drawn by joblets.
 
+The holder reads windows itself, or has Spark make their rows.
+
 A joblet is a few rounds on a thread of its own. Kernels let go of the interpreter while they draw, so threads draw at
 the same time; none of them touches anything but the drawing that it was given. Where Spark answers a query, a joblet is
 a job of many rounds, since each costs some time besides: a thread waits for it, and it is ended once nobody wants it.
@@ -8,15 +10,18 @@ a job of many rounds, since each costs some time besides: a thread waits for it,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 from punctual.clock import Clock, Micros, SystemClock
-from punctual.engine.answers.read_here import is_read_here, read_here
+from punctual.engine.answers.made_by_spark import made_by_spark
+from punctual.engine.answers.read_here import is_read_here, is_small, read_here
 from punctual.engine.answers.round_model import RoundModel
 from punctual.engine.answers.row_rounds import RowRounds, WorkBounds
 from punctual.engine.held.holders import Holders
-from punctual.estimate.round_costs import JobCost
+from punctual.estimate.round_costs import JobCost, round_us_after
 from punctual.estimate.spent import FiringSpent
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.drawing import Drawing
 from punctual.kinds.job_group import JobGroup
 from punctual.kinds.registry import kind_of
@@ -30,7 +35,9 @@ from punctual.schedule.stages.stage import Stage
 
 Which = tuple[str, Micros]
 LEAST_ROUNDS = 8
-"""So many rounds say what one costs."""
+"""So many rounds are drawn to make a window ready."""
+MORE_ROUNDS, QUICK_US = 64, 10_000.0
+"""Where nothing is known of a query, and those took no longer than that, so many more say what one costs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,21 +53,39 @@ class ToDraw:
 
 @dataclass(slots=True, eq=False)
 class _Kept:
-    """A drawing, what was drawn so far in core time, and how much of that an answer has accounted for.
+    """A drawing, the core time of its rounds so far, and how much of that an answer has accounted for.
 
-    ``least`` is how many rounds an answer had before a restart.
+    ``least`` is how many rounds an answer had before a restart. The first rounds were drawn when it was made ready, for
+    ``first_us``; all others joblets have ``drawn`` since.
     """
 
     drawing: Drawing
     least: int
     ready_us: float
-    used_us: float = 0.0
-    accounted_us: float = 0.0
+    first_us: float = 0.0
+    expected_us: float = 0.0
+    """What a round was thought to cost before any joblet."""
     by_jobs: bool = False
+    made_us: float = 0.0
+    """What Spark used to make its rows."""
+    drawn: int = 0
+    drawn_us: float = 0.0
+    accounted_us: float = 0.0
+    changing: Lock = field(default_factory=Lock)
+
+    @property
+    def used_us(self) -> float:
+        return self.made_us + self.first_us + self.drawn_us
 
     @property
     def round_us(self) -> float:
-        return self.used_us / max(1, self.drawing.rounds)
+        return round_us_after(self.expected_us, self.drawn, self.drawn_us)
+
+    def add(self, rounds: int, used_us: float) -> None:
+        """A joblet has drawn so many, beside others."""
+        with self.changing:
+            self.drawn += rounds
+            self.drawn_us += used_us
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +134,8 @@ class RoundsAhead:
         return {which: self._drawn(which, one) for which, one in made.drawings.items()}, made.unable
 
     def _prepare(self, asked: ToDraw, until: Micros) -> MadeReady:
-        rows, run = asked.held().rows, asked.run
-        found: dict[Which, _Kept] = {}
-        unable: set[str] = set()
+        held, found, unable = asked.held(), dict[Which, _Kept](), set[str]()
+        by_spark: list[JobGroup] = []
         for job in asked.jobs:
             (one,) = job.asked.asked
             query, reader = one.reader.query, one.reader
@@ -119,23 +143,63 @@ class RoundsAhead:
             if kind_of(query).drawn_by_jobs(query):
                 rounds = RowRounds(asked.held, asked.backend, asked.bounds, job)
                 found |= self._by_jobs(query, job.due.instants.tolist(), rounds)
-                continue
-            if not is_read_here(reader, job.due.instants, rows):
+            elif is_read_here(reader, job.due.instants, held.rows):
+                for alone in self._new(job):
+                    if found and self._clock.monotonic() >= until:
+                        return MadeReady(found, frozenset(unable))
+                    began = self._clock.thread_us()
+                    found |= self._ready(alone, read_here(alone, reader, held.rows), asked.run, began)
+            elif is_small(reader, job.due.instants, held.rows):
+                by_spark += self._new(job)
+            else:
                 unable.add(query.name)
-                continue
-            for at in job.due.instants.tolist():
-                if (query.name, at) in self._kept:
-                    continue
-                if found and self._clock.monotonic() >= until:
-                    return MadeReady(found, frozenset(unable))
-                began = self._clock.thread_us()
-                alone = job.only(job.due.instants == at)
-                drawing = kind_of(query).drawing(query, read_here(alone, reader, rows), at, run)
-                ready = self._clock.thread_us()
-                drawing.begin(LEAST_ROUNDS)
-                least = self._before.get((query.name, at), 0)
-                found[query.name, at] = _Kept(drawing, least, ready - began, self._clock.thread_us() - ready)
+        if by_spark and not (found and self._clock.monotonic() >= until):
+            ready, failed = self._ready_by_spark(by_spark, asked)
+            found, unable = found | ready, unable | failed
         return MadeReady(found, frozenset(unable))
+
+    def _new(self, job: JobGroup) -> list[JobGroup]:
+        """A job at each of its instants for which nothing is drawn yet."""
+        (one,) = job.asked.asked
+        instants = [at for at in job.due.instants.tolist() if (one.reader.query.name, at) not in self._kept]
+        return [job.only(job.due.instants == at) for at in instants]
+
+    def _ready(self, job: JobGroup, rows: Answered, run: WorldRun, began: float) -> dict[Which, _Kept]:
+        """The drawing of a job of one instant, on which this thread has been since ``began``."""
+        (one,) = job.asked.asked
+        query, at = one.reader.query, int(job.due.instants[0])
+        drawing = kind_of(query).drawing(query, rows, at, run)
+        ready_us = self._clock.thread_us() - began
+        least = self._before.get((query.name, at), 0)
+        return {(query.name, at): _Kept(drawing, least, ready_us, *self._first(query.name, drawing))}
+
+    def _ready_by_spark(self, jobs: Sequence[JobGroup], asked: ToDraw) -> tuple[dict[Which, _Kept], set[str]]:
+        """The drawings of jobs of one instant whose rows Spark makes, and the queries for which it cannot."""
+        self._take_used()
+        made = made_by_spark(jobs, asked.held(), asked.backend, asked.bounds)
+        each_us, found, failed = self._take_used() / len(jobs), dict[Which, _Kept](), set[str]()
+        for job, rows in zip(jobs, made):
+            if rows is None:
+                failed.update(job.asked.queries.tolist())
+                continue
+            ready = self._ready(job, rows, asked.run, self._clock.thread_us())
+            for kept in ready.values():
+                kept.made_us = each_us
+            found |= ready
+        return found, failed
+
+    def _first(self, query: str, drawing: Drawing) -> tuple[float, float]:
+        """Draw the first few rounds: what they took, and what a round is thought to cost."""
+        began, known = self._clock.thread_us(), self._model.costs.get(query)
+        drawing.begin(LEAST_ROUNDS)
+        took = self._clock.thread_us() - began
+        if known is not None and known.round_us > 0.0:
+            return took, known.round_us
+        wanted = min(MORE_ROUNDS, drawing.own // 2)
+        if took < QUICK_US and wanted and (more := drawing.draw(wanted)):
+            every = self._clock.thread_us() - began
+            return every, (every - took) / more
+        return took, took / max(1, drawing.rounds)
 
     def _by_jobs(self, query: Query, instants: Iterable[Micros], asked: RowsOfRounds) -> dict[Which, _Kept]:
         """Instants for which nothing is drawn yet: the holder's thread runs no job for that."""
@@ -171,7 +235,7 @@ class RoundsAhead:
         finally:
             self._limits.pop(command.joblet, None)
         used = self._clock.thread_us() - began
-        kept.used_us += used
+        kept.add(command.rounds - left, used)
         return used, self._drawn(which, kept)
 
     def _drawn_by_job(self, command: Draw, which: Which, kept: _Kept, limit: JobLimit) -> tuple[float, Drawn | None]:
@@ -189,7 +253,7 @@ class RoundsAhead:
                 failed = True
         took = float(self._clock.monotonic() - began)
         self._limits.pop(command.joblet, None)
-        kept.used_us += self._take_used()
+        kept.add(some, self._take_used())
         if some and not limit.planned:
             self._jobs[which[0]] = self._jobs.get(which[0], JobCost()).after(some, took)
         return took, None if failed else self._drawn(which, kept)
@@ -223,7 +287,8 @@ class RoundsAhead:
                 found.append(FiringSpent(query, at, 0, one.used_us - one.accounted_us))
                 one.accounted_us = one.used_us
                 new = one.drawing.own or one.drawing.needed
-                self._model.learn(query, one.ready_us, one.used_us, one.drawing.rounds, new)
+                drawn = (one.drawn_us, one.drawn) if one.drawn else (one.first_us, one.drawing.rounds)
+                self._model.learn(query, one.made_us + one.ready_us, *drawn, new)
         return found
 
     def only(self, needed: frozenset[Which]) -> None:

@@ -171,7 +171,7 @@ def _together(
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
     known = ReadWindows()
     answered = [_answered_here(job, memory, bounds, known) for job in here]
-    ahead, jobs = _drawn_by_jobs([job for job in jobs if job not in here], bounds)
+    ahead, jobs = _drawn_ahead([job for job in jobs if job not in here], bounds)
     answered += ahead
     if not jobs:
         return answered
@@ -193,10 +193,8 @@ def _together(
     return answered
 
 
-def _drawn_by_jobs(
-    jobs: Sequence[JobGroup], bounds: RowBounds
-) -> tuple[list[AnsweredJobs], list[JobGroup]]:
-    """Jobs at those instants of which rounds were drawn ahead by Spark, and those that are left."""
+def _drawn_ahead(jobs: Sequence[JobGroup], bounds: RowBounds) -> tuple[list[AnsweredJobs], list[JobGroup]]:
+    """Jobs at those instants of which rounds were drawn ahead, by Spark or of rows that it made, and what is left."""
     answered, left = list[AnsweredJobs](), list[JobGroup]()
     for job in jobs:
         drawings = _drawings(job, bounds)

@@ -56,25 +56,25 @@ class _DrawnInTime(Kind[Worlds]):
         return "rounds give way, and no rows"
 
     def draws_ahead(self, query: Query) -> bool:
-        """Rows by themselves are the driver's, and what Spark answers its jobs draw. Groups of what is drawn are only
-        known once all rounds are, and Spark calls functions of Python."""
+        """What Spark answers its jobs draw. Groups of what is drawn are only known once all rounds are, and Spark calls
+        functions of Python."""
         body = self.body_of(query)
         if body.by_rows:
             return bool(query.stages)
         called = any(isinstance(one, Called) for one in body.aggregates)
-        return bool(query.stages) and body.statement.plain is not None and not body.drawn_keys and not called
+        return bool(query.stages) and not body.drawn_keys and not called
 
     def drawn_by_jobs(self, query: Query) -> bool:
         return self.body_of(query).by_rows
 
     def drawing_by_jobs(self, query: Query, at: Micros, asked: RowsOfRounds) -> RowDrawing:
-        return RowDrawing(self.body_of(query), at, asked)
+        return RowDrawing(self.body_of(query), at, asked, answers=len(query.due_us))
 
     def rounds_at_first(self, query: Query, number: int) -> int:
         return self.body_of(query).effort.at_first(number)
 
     def drawing(self, query: Query, rows: Answered, at: Micros, run: WorldRun) -> WindowDrawing:
-        return WindowDrawing(self.body_of(query), rows.values, at, run, query.name)
+        return WindowDrawing(self.body_of(query), rows.values, at, run, query.name, answers=len(query.due_us))
 
 
 class WorldsKind(_DrawnInTime):

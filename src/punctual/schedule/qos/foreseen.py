@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from punctual.clock import Micros
+from punctual.estimate.execution_cost import ExecutionCost
 from punctual.schedule.arrivals import Arrivals, release_times
 from punctual.schedule.cohorts import Cohort, Contracts
 from punctual.schedule.contract import Reach, joint_reach
@@ -63,20 +64,41 @@ class Outlook:
     opened: tuple[FiringGroup, ...] = ()
     most: int = MAX_INSTANTS
     """So many instants of a cohort are looked ahead."""
+    unable: frozenset[str] = frozenset()
+    """Queries for which nothing can be drawn before they are answered."""
 
     def firings(self, prices: Prices, keep: float | None) -> list[Firing]:
-        """What will be due until then."""
+        """What will be due until then, and is answered by passes."""
         found = []
-        released = [(cohort, times) for cohort, _instants, times in self._until_due()]
-        for cohort, deadlines in (*self._deadlines(released), *deadlines_to_come(self.opened, self.now)):
+        for cohort, deadlines in self._due():
+            if self._is_ahead(cohort):
+                continue
             contract = cohort.one
             cost = prices.of(cohort)
             fixed, work = cost.fixed_us, cost.work_us
             curve = giving_way(contract, keep)
             if curve is None and keep is not None and contract.sheds and contract.curve is not None:
                 work *= max(keep, contract.curve.least_share)
-            found += [Firing(at, fixed, work, curve) for at in deadlines[deadlines <= self.horizon].tolist()]
+            found += [Firing(at, fixed, work, curve) for at in deadlines.tolist()]
         return found
+
+    def stages(self, prices: Prices) -> list[Firing]:
+        """What will be due until then, and is drawn for beside passes: no core stands idle for it."""
+        found = []
+        for cohort, deadlines in self._due():
+            if self._is_ahead(cohort):
+                cost, curve = prices.expected(cohort) or ExecutionCost(), giving_way(cohort.one)
+                found += [Firing(at, cost.alone_fixed_us, cost.alone_work_us, curve) for at in deadlines.tolist()]
+        return found
+
+    def _is_ahead(self, cohort: Cohort) -> bool:
+        return cohort.one.ahead and self.unable.isdisjoint(cohort.queries)
+
+    def _due(self) -> Iterator[tuple[Cohort, I64]]:
+        """The deadlines until then."""
+        released = [(cohort, times) for cohort, _instants, times in self._until_due()]
+        for cohort, deadlines in (*self._deadlines(released), *deadlines_to_come(self.opened, self.now)):
+            yield cohort, deadlines[deadlines <= self.horizon]
 
     def _deadlines(self, several: Iterable[tuple[Cohort, I64]]) -> Iterator[tuple[Cohort, I64]]:
         """The deadlines of all answers of instants, by when these are released."""

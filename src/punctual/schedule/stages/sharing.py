@@ -299,7 +299,8 @@ def shared(
         if name not in sharing.running:
             known = sharing.drawn[stage.query, stage.at]
             targets[name] = known.rounds + ceil(CONVEX.share(cores.level) * (known.target(stage.number) - known.rounds))
-            needed, granted = known.work_us(targets[name] - known.rounds), None
+            # Shares follow from what is needed: who has all that is essential needs a little more.
+            needed, granted = max(known.work_us(targets[name] - known.rounds), known.each_us), None
             if sharing.plans is not None:
                 plan = sharing.plans.granted(stage)
                 needed = needed if plan is None else CONVEX.share(cores.level) * plan.essential
@@ -358,17 +359,41 @@ def joblet_ended(
         return sharing, []
     online = _only(sharing.online, running)
     sharing = replace(sharing, online=online)
-    # What others have begun of the same stage is not queued again.
-    mine = [one for one in online.given if one.name == stage.name and one.number != joblet]
-    more = before is not None and found is not None and found.needed > before.needed
-    alive = any(one.name == stage.name and (one.queued or more) for one in online.alive)
-    if found is not None and alive and sharing.plans is None:  # plans give core time, whatever rounds turn out to cost
-        left = sharing.targets[stage.name] - found.rounds - sum(sharing.given.get(one.number, 0) for one in mine)
-        events.append(Reestimated(at, stage.name, found.work_us(max(0, left)), found.least_us))
+    one = next((one for one in online.alive if one.name == stage.name), None)
+    left = _left(sharing, stage.name)
+    if found is not None and one is not None and (one.queued or left) and sharing.plans is None:
+        # Plans give core time, whatever rounds turn out to cost. Else what was dropped is queued again: it may fit now.
+        events.append(Reestimated(at, stage.name, found.work_us(left), found.least_us))
     elif found is not None and found.at_once:  # joblets of rounds beyond the essential ones are to fit, too
         names = [one.name for one in online.alive if running.get(one.name) == stage]
         events += [Reestimated(at, name, None, found.least_us) for name in names]
-    return _told(sharing, events)
+    sharing, draws = _told(sharing, events)
+    sharing, more = _told(sharing, _dropped_before(sharing, at))
+    return sharing, [*draws, *more]
+
+
+def _left(sharing: Sharing, name: str) -> int:
+    """How many essential rounds of a stage nobody has begun."""
+    stage = sharing.running.get(name)
+    known = None if stage is None else sharing.drawn.get((stage.query, stage.at))
+    if known is None or sharing.online is None or name not in sharing.targets:
+        return 0
+    begun = sum(sharing.given.get(one.number, 0) for one in sharing.online.given if one.name == name)
+    return max(0, sharing.targets[name] - known.rounds - begun)
+
+
+def _dropped_before(sharing: Sharing, at: Micros) -> list[Event]:
+    """Where nothing is queued any more, essential rounds that were dropped, since they were thought to cost more."""
+    online = sharing.online
+    if online is None or sharing.plans is not None or any(one.queued for one in online.alive):
+        return []
+    found: list[Event] = []
+    for one in online.alive:
+        if left := _left(sharing, one.name):
+            stage = sharing.running[one.name]
+            known = sharing.drawn[stage.query, stage.at]
+            found.append(Reestimated(at, one.name, known.work_us(left), known.least_us))
+    return found
 
 
 def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw]]:

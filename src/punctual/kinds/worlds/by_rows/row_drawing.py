@@ -20,7 +20,7 @@ from punctual.errors import InternalError
 from punctual.kinds.world_run import RowsOfRounds
 from punctual.kinds.worlds.by_rows.result_rows import ResultRows, result_rows
 from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS, needed_rounds
-from punctual.kinds.worlds.rounds.window_drawing import MOST_AHEAD, MOST_NUMBERS, STAGES
+from punctual.kinds.worlds.rounds.window_drawing import MOST_AHEAD, MOST_NUMBERS
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import JobLimit
@@ -41,9 +41,15 @@ class RowDrawing:
     varies = True
 
     def __init__(
-        self, body: Worlds, at: Micros, asked: RowsOfRounds | None, columns: Sequence[pa.Array] = (), rounds: int = 0
+        self,
+        body: Worlds,
+        at: Micros,
+        asked: RowsOfRounds | None,
+        columns: Sequence[pa.Array] = (),
+        rounds: int = 0,
+        answers: int = 1,
     ) -> None:
-        self._body, self._at, self._asked = body, at, asked
+        self._body, self._at, self._asked, self._answers = body, at, asked, answers
         self._lock = RLock()
         self._parts: list[list[pa.Array]] = [list(columns)] if rounds else []
         self._later: list[tuple[range, list[pa.Array]]] = []
@@ -98,7 +104,7 @@ class RowDrawing:
     @property
     def _most_ahead(self) -> int:
         most, ahead = self._bounds
-        return min(most, max(STAGES * self._body.effort.rounds, self.needed, ahead))
+        return min(most, max(self._answers * self._body.effort.rounds, self.needed, ahead))
 
     @property
     def _bounds(self) -> tuple[int, int]:

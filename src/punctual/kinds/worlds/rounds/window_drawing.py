@@ -33,12 +33,10 @@ MOST_NUMBERS = 1 << 25
 MOST_AHEAD = 1 << 22
 """Nor is more drawn ahead of an answer than so many numbers, unless it was asked for: all of them are looked at once
 more when it is due."""
-STAGES = 8
-"""So many times the rounds of an answer are always drawn ahead, for those that come after it."""
 
 
 class WindowDrawing:
-    """The worlds of a query at one instant; ``keeping`` says where panes keep the first of them."""
+    """The worlds of a query at one instant, for so many ``answers``; ``keeping`` says where panes keep the first."""
 
     def __init__(
         self,
@@ -48,8 +46,10 @@ class WindowDrawing:
         run: WorldRun,
         query: str = "",
         keeping: Keeping | None = None,
+        answers: int = 1,
     ) -> None:
         self._body = body
+        self._answers = answers
         self._rows = WorldRows.of(body, columns, at, run.seed, run.shared)
         self._known = run.closed_forms and closed_forms(body) is not None
         calling = Calling(run.functions, query)
@@ -132,7 +132,7 @@ class WindowDrawing:
 
     @property
     def _most_ahead(self) -> int:
-        wanted = max(STAGES * self._body.effort.rounds, self.needed)
+        wanted = max(self._answers * self._body.effort.rounds, self.needed)
         return min(self.most, max(wanted, MOST_AHEAD // max(1, self._groups.groups)))
 
     def draw(self, rounds: int, limit: JobLimit | None = None) -> int:
