@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from punctual.clock import Clock, Micros, SystemClock
-from punctual.engine.answers.made_by_spark import made_by_spark
 from punctual.engine.answers.read_here import is_read_here, is_small, read_here
 from punctual.engine.answers.round_model import RoundModel
-from punctual.engine.answers.row_rounds import RowRounds, WorkBounds
+from punctual.engine.answers.row_rounds import RowRounds, WorkBounds, made_by_spark
 from punctual.engine.held.holders import Holders
 from punctual.estimate.round_costs import JobCost, round_us_after
 from punctual.estimate.spent import FiringSpent

@@ -1,8 +1,9 @@
-"""Rounds of queries over worlds that Spark answers: which rows its windows have in them, and jobs for further ones."""
+"""What Spark does before answers over worlds are due: rows of windows that kernels draw for, and rounds of those that it
+answers itself, with jobs for further ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from punctual.engine.batch.isolate import reason
 from punctual.engine.batch.state_faults import state_fault
 from punctual.engine.held.holders import Holders
 from punctual.engine.held.retained_rows import RetainedFiles
+from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job_group import JobGroup
 from punctual.kinds.world_run import WorldsStopError
 from punctual.plan.row_query import RowStatement, RowWindow
@@ -110,3 +112,21 @@ class RowRounds:
         found = self.backend.rows_beside([work], self.held().running.tables, limit)
         limit.planned |= any(found.planned)
         return found.tables[0]
+
+
+def made_by_spark(
+    jobs: Sequence[JobGroup], held: Holders, backend: Backend, bounds: WorkBounds
+) -> list[Answered | None]:
+    """The rows of each of these jobs of one instant, by one job of Spark; None where it cannot make them.
+
+    The pass that answers such a query meets the same problem, and says whose it is.
+    """
+    works = [statement_work(job, int(job.due.instants[0]), held.rows, bounds, range(0)) for job in jobs]
+    try:
+        return [of_tables([table]) for table in backend.rows(works, held.running.tables).tables]
+    except Exception:
+        if not backend.alive():
+            raise
+        if len(jobs) == 1:
+            return [None]
+    return [one for job in jobs for one in made_by_spark([job], held, backend, bounds)]
