@@ -1,5 +1,5 @@
-"""What Spark does before answers over worlds are due: rows of windows that kernels draw for, and rounds of those that it
-answers itself, with jobs for further ones."""
+"""What Spark does before answers over worlds are due: it makes rows that kernels draw for, and it answers in rounds, with
+jobs for further ones."""
 
 from __future__ import annotations
 
