@@ -76,6 +76,23 @@ class Measured:
     panes: dict[int, Point] = field(default_factory=dict)
     burst: Point | None = None
 
+    @classmethod
+    def again(cls, facts: Mapping[str, Any], factor: float, known: Costs, cores: float) -> Measured:
+        """The points of a result, with costs that were measured anew; load 100 % stays the rate that it was."""
+
+        def points(name: str) -> list[tuple[list[str], Point]]:
+            return [(what.rsplit(" ", 1), Point.of(one, factor, cores)) for what, one in facts[name].items()]
+
+        return cls(
+            known,
+            cores,
+            facts["saturating rate"],
+            {(policy, int(load)): point for (policy, load), point in points("loads")},
+            {(policy, int(period)): point for (policy, period), point in points("swings")},
+            {int(load): point for (load,), point in points("panes")},
+            None if facts["burst"] is None else Point.of(facts["burst"], factor, cores),
+        )
+
 
 def result(plan: Plan, measured: Measured) -> Result:
     """Tables and pictures of what was measured."""

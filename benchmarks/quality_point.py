@@ -91,6 +91,20 @@ class Point:
     def seen_missed(self) -> float:
         return fmean(not one.seen_on_time for one in self.answers)
 
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], factor: float, cores: float) -> Point:
+        """A point as a result has it; its ledger is not kept."""
+        answers = tuple(_judged(line.split(" ")) for line in facts["answers"]["rows"])
+        changes = [tuple(map(float, line.split(" "))) for line in facts["rates"]]
+        begin, last = min(one.at for one in answers) - round(factor * SECOND), max(one.at for one in answers)
+        step = factor / STEPS_PER_DEADLINE
+        number, rates = 0, list[tuple[float, float]]()
+        while (second := changes[0][0] + number * step) < (last - begin) / SECOND:
+            rates.append((second, next(rate for since, rate in reversed(changes) if since <= second + step / 2)))
+            number += 1
+        used, others = facts["used_cores"], facts["others_cores"]
+        return cls(answers, begin, tuple(rates), facts["rows"], cores, used, others, ())
+
     def facts(self) -> dict[str, Any]:
         """For the JSON of a result."""
         return {
@@ -182,6 +196,14 @@ def judged(wanted: Sequence[TimedQuery], found: Seen, begin: Micros, end: Micros
         in_time = seconds <= query.deadline_s + READER_LEEWAY_S
         result.append(Judged(query.name, query.kind, at, quality, answer["kept"], on_time, in_time, seconds))
     return tuple(result)
+
+
+def _judged(words: Sequence[str]) -> Judged:
+    """One answer of a result's JSON."""
+    query, kind, at, quality, kept, on_time, seen_on_time, seconds = words
+    numbers = [None if word == "None" else float(word) for word in (kept, seconds)]
+    times = [word == "True" for word in (on_time, seen_on_time)]
+    return Judged(query, kind, int(at), float(quality), numbers[0], *times, numbers[1])
 
 
 def _changes(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

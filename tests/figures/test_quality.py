@@ -17,6 +17,7 @@ from benchmarks.quality_optimum import Costs, Growth, costs, level, optimum, sat
 from benchmarks.quality_point import Judged, Point, judged
 from benchmarks.quality_workload import arrivals, burst, due, program, queries, swinging, write_relations
 from benchmarks.quality_world import Script, Seen
+from benchmarks.report import RESULTS
 
 from punctual.clock import SECOND, iso
 from punctual.estimate.quality_curve import CURVES
@@ -216,3 +217,11 @@ def test_a_result_has_a_row_for_each_point_and_says_what_was_missed() -> None:
     misses = [goal for goal in found.goals if goal.what.startswith("misses")]
     assert [goal.met for goal in misses] == [True]
     assert len(found.pictures) == 5
+
+
+def test_points_of_a_result_are_read_as_they_were_written() -> None:
+    facts = json.loads((RESULTS / "quality.json").read_text())["facts"]
+    points = [*facts["loads"].values(), *facts["swings"].values(), *facts["panes"].values(), facts["burst"]]
+    assert len(points) > 20
+    for written in points:
+        assert Point.of(written, facts["plan"]["factor"], 2.0).facts() == written
