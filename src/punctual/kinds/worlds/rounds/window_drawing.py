@@ -30,7 +30,7 @@ MOST_NUMBERS = 1 << 25
 """Of an aggregate, groups by rounds: a quarter of a gigabyte."""
 
 
-MOST_AHEAD = 1 << 22
+MOST_AHEAD = 1 << 20
 """Nor is more drawn ahead of an answer than so many numbers, unless it was asked for: all of them are looked at once
 more when it is due."""
 
