@@ -184,16 +184,16 @@ class _Clumsy(Worked):
 def test_the_first_few_rounds_do_not_say_what_all_of_them_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forty windows need half a second of the one that there is: 2,000 rounds in a few times of drawing each."""
+    """Ten windows need a quarter of the second that there is: 2,000 rounds in a few times of drawing each."""
     clock = moved_by_rounds(monkeypatch, _Clumsy(START + 1_000 * SECOND))
     monkeypatch.setattr("punctual.kinds.worlds.simulate.rounds_at_once", lambda _rows: 1_000)
     program = "".join(
         f"CREATE QUERY q{number} AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND ROUNDS 2000;"
-        for number in range(20)
+        for number in range(10)
     )
     backend = InProcess()
-    found = live(tmp_path, program, 20, clock, lambda: backend)
-    assert len(found) == 20
+    found = live(tmp_path, program, 10, clock, lambda: backend)
+    assert len(found) == 10
     assert [one["query"] for one in found if not one["reached"]] == []
 
 
