@@ -244,6 +244,22 @@ def test_many_deadlines_of_stages_are_no_reason_to_draw_less() -> None:
     assert script.state.level == 1.0
 
 
+def test_rounds_that_were_thought_too_dear_are_drawn_once_it_is_known() -> None:
+    """Windows that have only been made ready are thought to need 130 times as much as they do."""
+
+    class Cheaper(Cores):
+        def drawn(self, which: tuple[str, Micros]) -> Drawn:
+            return Drawn(self.rounds[which], ROUND_US if self.rounds[which] > 8 else 130 * ROUND_US, own=OWN)
+
+    script = Cheaper(*(contract(f"q{number}", 1) for number in range(8)))
+    script.begin(10)
+    script(ReadAsked(script.now()))  # a long read: no bonus meanwhile
+    script.until(2)
+    rounds = [rounds for _at, _stage, rounds in script.answers]
+    assert len(rounds) == 8
+    assert min(rounds) >= OWN, "there is time for all that is essential"
+
+
 def ended(commands: list[Command]) -> list[int]:
     return [joblet for one in commands if isinstance(one, EndDraws) for joblet in one.joblets]
 
