@@ -1,5 +1,4 @@
-"""What Spark does before answers over worlds are due: it makes rows that kernels draw for, and it answers in rounds, with
-jobs for further ones."""
+"""What Spark does before answers over worlds are due: it makes rows that kernels draw for, or draws rounds itself."""
 
 from __future__ import annotations
 
