@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND
+from punctual.explain.look import look_at
 from tests.engine.test_worlds import ROUNDS, START, answers, by_key, in_window
 from tests.oracles import possible_worlds as oracle
 
@@ -85,14 +86,22 @@ def test_another_query_changes_nothing(tmp_path: Path) -> None:
     assert alone == beside
 
 
-def test_what_is_treated_as_missing(tmp_path: Path) -> None:
-    """``IF`` goes through Spark's expressions; the answers are those of rows that have NULL there."""
+@pytest.mark.parametrize(("condition", "way"), [
+    ("load > 80", "read as they are"), ("load > 80 AND (k <> 'k7' OR lat IS NULL)", "read as they are"),
+    ("load > 80 AND k LIKE 'k%'", "made by Spark"),
+])  # fmt: skip
+def test_what_is_treated_as_missing(tmp_path: Path, condition: str, way: str) -> None:
+    """Kernels judge ``IF`` where they know it, Spark where not; the answers are those of rows that have NULL there."""
     query = (
         f"CREATE QUERY q AS SELECT k, avg(load) AS m FROM weather [RANGE 10 SECONDS] GROUP BY k PERIOD 10 SECONDS"
         f" ROUNDS {ROUNDS};"
     )
-    rows = rows_of()
-    found = answers(tmp_path, DECLARED.format(missing=" IF load > 80") + query, rows, {"closed_forms": "off"})["q"]
+    rows = rows_of(lonely=False)
+    program = DECLARED.format(missing=f" IF {condition}") + query
+    (said,) = look_at(program + "EXPLAIN SHARING;", ".", {}, types=False).explanations()
+    assert f"rows that are {way}" in said
+    found = answers(tmp_path, program, rows, {"closed_forms": "off"})["q"]
+    assert found
     for answer in found:
         window = in_window(rows, answer)
         seen = [{**row, "load": None if (row["load"] or 0) > 80 else row["load"]} for row in window]

@@ -7,6 +7,7 @@ from typing import Literal
 
 from punctual.clock import Micros, duration_text
 from punctual.plan.expression import Expression
+from punctual.plan.world_expression import OfColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class FoundBy:
     """EMPIRICAL, INTERPOLATED or NEAREST: where the value is NULL, or ``missing_if`` holds, others stand for it.
 
     ``by`` are columns of the stream; ``neighbours`` is how many NEAREST looks at, ``within_us`` how far INTERPOLATED
-    looks in time, None: as far as the window goes.
+    looks in time, None: as far as the window goes. ``known_if`` is ``missing_if`` where kernels know it.
     """
 
     kind: Literal["EMPIRICAL", "INTERPOLATED", "NEAREST"]
@@ -35,6 +36,7 @@ class FoundBy:
     neighbours: int | None = None
     within_us: Micros | None = None
     missing_if: Expression | None = None
+    known_if: OfColumns | None = None
 
     @property
     def written(self) -> str:

@@ -10,7 +10,7 @@ group in a world; *answer expressions* are over keys and summaries, what all wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from punctual.errors import Span
@@ -78,6 +78,14 @@ class Operation:
 Leaf = Constant | CertainColumn | DrawnAttribute | WorldAggregate | WorldSummary
 WorldExpression = Leaf | Operation
 
+
+@dataclass(frozen=True, slots=True)
+class OfColumns:
+    """An expression of certain columns alone, which are its `CertainColumn`s by their numbers among ``columns``."""
+
+    expression: WorldExpression
+    columns: tuple[str, ...]
+
 OPERATIONS = frozenset((
     "+", "-", "*", "/", "%", "div", "negative",
     "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "in",
@@ -88,6 +96,18 @@ OPERATIONS = frozenset((
 """``in`` compares the first argument with each of the others; ``is null`` has one argument. BETWEEN, IF, ``<expr> IS
 NOT NULL`` and the like are made of these. ``and`` and ``or`` have two arguments or more. ``double``, ``whole`` and
 ``int`` are CAST AS DOUBLE, BIGINT and INT."""
+
+
+def renumbered(expression: WorldExpression, numbers: Sequence[int]) -> WorldExpression:
+    """The same where certain columns have other numbers.
+
+    >>> renumbered(Operation("<", (CertainColumn(0), Constant(3))), [7]).arguments[0]
+    CertainColumn(number=7)
+    """
+    if isinstance(expression, Operation):
+        arguments = tuple(renumbered(argument, numbers) for argument in expression.arguments)
+        return Operation(expression.name, arguments, expression.span)
+    return CertainColumn(numbers[expression.number]) if isinstance(expression, CertainColumn) else expression
 
 
 def leaves(expression: WorldExpression) -> Iterator[Leaf]:

@@ -30,8 +30,8 @@ class Attribute:
     """An uncertain column of a stream of the query.
 
     ``columns`` are the columns of the rows that its distribution is made of: its two parameters; or its own value as it
-    was read (NULL where it is missing), then those that it is found BY. ``identity`` and ``time`` are the columns that
-    tell rows apart and say their time.
+    was read, then those that it is found BY. The value is missing where it is NULL, or where ``missing`` holds, over
+    columns of the rows. ``identity`` and ``time`` are the columns that tell rows apart and say their time.
     """
 
     stream: str
@@ -40,6 +40,7 @@ class Attribute:
     columns: tuple[int, ...]
     identity: int
     time: int
+    missing: WorldExpression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from punctual.plan.expression import NULL, Expression, cast
 from punctual.plan.relation import Column, find_column
 from punctual.plan.sql_text import quoted
 from punctual.plan.uncertain import FoundBy, GivenBy, Uncertainty
+from punctual.sql.expressions.bind_known import known
 from punctual.sql.expressions.bind_predicate import INTEGERS
 from punctual.sql.expressions.bind_row import row_expression
 from punctual.sql.expressions.scope import Relation, Scope
@@ -88,8 +89,9 @@ def _law(
     if isinstance(law, MissingValue):
         condition = law.condition
         missing_if = None if condition is None else row_expression(condition, scope, "IF", problems)
+        known_if = None if condition is None else known(condition, scope)
         within_us = None if law.within is None else law.within.us
-        return FoundBy(law.kind, names, law.neighbours, within_us, missing_if)
+        return FoundBy(law.kind, names, law.neighbours, within_us, missing_if, known_if)
     if law.kind == "DISCRETE":
         _check_lists(column, law, found, problems)
     first, second = names

@@ -23,6 +23,7 @@ from punctual.plan.world_expression import (
     leaves,
 )
 from punctual.plan.worlds import Called, Folded, PythonFunction, Summary, Summed, WorldFunction
+from punctual.sql.expressions.bind_known import is_column, known
 from punctual.sql.expressions.bind_row import row_expression, row_pieces
 from punctual.sql.expressions.bind_world import world_expression
 from punctual.sql.expressions.function_names import MONTE_CARLO, is_aggregate
@@ -32,9 +33,6 @@ from punctual.sql.problems import Problems, not_yet
 from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
 FUNCTIONS: tuple[WorldFunction, ...] = ("count", "sum", "avg", "min", "max")
-WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-RECKONED = (*WHOLE, "FLOAT", "DOUBLE", "BOOLEAN", "STRING")
-"""Types of columns that can be reckoned with in every world; others are Spark's."""
 EXAMPLES = {
     "expected": "EXPECTED(sum(x))",
     "probability": "PROBABILITY(sum(x) > 10)",
@@ -46,10 +44,6 @@ EXAMPLES = {
 def makes_one(call: Call, scope: Scope) -> bool:
     """Whether a call makes one value of many rows: an aggregate, or a function of Python."""
     return is_aggregate(call.name) or scope.function(call.name) is not None
-
-
-def _is_column(part: ExpressionSyntax) -> bool:
-    return len(part.columns) == 1 and part.columns[0].end - part.columns[0].first == len(part.tokens)
 
 
 @dataclass(slots=True)
@@ -73,19 +67,7 @@ class RowLeaves:
         """Only what cannot be computed here is Spark's, so that most queries need none."""
         if self.is_uncertain(part):
             return False
-        return _is_column(part) or not self.is_known(part)
-
-    def is_known(self, part: ExpressionSyntax) -> bool:
-        """Whether all of it could be computed here as Spark would: whole numbers with decimals are DECIMAL there."""
-        found = (self.scope.find(reference.parts) for reference in part.columns)
-        whole = any(one.column.type in WHOLE for several in found for one in several)
-        if whole and any(token.kind == "number" and "." in token.text for token in part.tokens):
-            return False
-        try:
-            world_expression(part, _ColumnsOnly(self.scope))
-        except BindError:
-            return False
-        return True
+        return is_column(part) or known(part, self.scope) is None
 
     def certain(self, part: ExpressionSyntax) -> WorldExpression:
         problems = Problems()
@@ -104,28 +86,6 @@ class RowLeaves:
             problems = Problems()
             row_pieces(part, self.scope, self.place, problems)
             _raise_first(problems)
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _ColumnsOnly:
-    """Leaves that take any column, to see whether all around them is known here."""
-
-    scope: Scope
-
-    def is_certain(self, part: ExpressionSyntax) -> bool:
-        found = self.scope.find(part.columns[0].parts) if _is_column(part) else []
-        return bool(found) and all(
-            one.used == len(part.columns[0].parts) and one.column.type in RECKONED for one in found
-        )
-
-    def certain(self, part: ExpressionSyntax) -> WorldExpression:
-        return CertainColumn(0)
-
-    def column(self, part: ExpressionSyntax) -> WorldExpression:
-        raise BindError("bind.not-in-worlds", "a field, or a type that is Spark's", span=part.span)
-
-    def call(self, part: ExpressionSyntax, call: Call) -> WorldExpression | None:
         return None
 
 
@@ -166,12 +126,12 @@ class GroupLeaves:
     def is_certain(self, part: ExpressionSyntax) -> bool:
         if any(makes_one(call, self.rows.scope) for call in part.calls):
             return False
-        return self._key(part) is not None or (bool(part.columns) and not _is_column(part) and self._of_keys(part))
+        return self._key(part) is not None or (bool(part.columns) and not is_column(part) and self._of_keys(part))
 
     def _of_keys(self, part: ExpressionSyntax) -> bool:
         """Whether it is made of keys alone, in a way that only Spark knows."""
         columns = [part.part(one.first, one.end) for one in part.columns]
-        return all(self._key(column) is not None for column in columns) and not self.rows.is_known(part)
+        return all(self._key(column) is not None for column in columns) and known(part, self.rows.scope) is None
 
     def certain(self, part: ExpressionSyntax) -> WorldExpression:
         found = self._key(part)

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from punctual.errors import InternalError
 from punctual.kernel.arrays.state import I64, Bools
-from punctual.kernel.draw.bundle_values import TYPES, Bundle, Kind
+from punctual.kernel.draw.bundle_values import TYPES, Bundle, Kind, holds
 from punctual.kernel.draw.function_calls import FunctionCall
 from punctual.kinds.world_run import Functions
 from punctual.kinds.worlds.columns import plain_column
 from punctual.kinds.worlds.drawn_groups import DrawnGroups
 from punctual.kinds.worlds.evaluate import evaluate
-from punctual.kinds.worlds.simulate import GroupsInWorlds, GroupWorlds, both, holds, where_in_worlds
+from punctual.kinds.worlds.simulate import GroupsInWorlds, GroupWorlds, both, where_in_worlds
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.kinds.worlds.world_rows import WorldRows
 from punctual.plan.world_expression import Constant

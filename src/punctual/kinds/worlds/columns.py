@@ -27,6 +27,12 @@ class Plain:
         """Where there is a value, for each row."""
         return np.ones(self.values.size, np.bool_) if self.known is None else self.known
 
+    def without(self, missing: Bools) -> Plain:
+        """The same where some values are NULL."""
+        if not missing.any():
+            return self
+        return Plain(np.where(missing, np.zeros(1, self.values.dtype), self.values), self.there() & ~missing, self.kind)
+
     def bundle(self, rows: I64 | None = None) -> Bundle:
         """As a bundle of one round, of some of the rows."""
         values = self.values if rows is None else self.values[rows]

@@ -158,13 +158,23 @@ class DrawnColumn:
 
 
 def drawn_column(
-    attribute: Attribute, columns: Sequence[pa.Array], inside: Bools, codes: TextCodes, seed: int
+    attribute: Attribute,
+    columns: Sequence[pa.Array],
+    inside: Bools,
+    codes: TextCodes,
+    seed: int,
+    missing: Bools | None = None,
 ) -> DrawnColumn:
-    """An attribute of the rows of a window; ``inside`` are those that are not from before it."""
+    """An attribute of the rows of a window; ``inside`` are those that are not from before it.
+
+    ``missing`` says where a value is treated as if it were NULL.
+    """
     drawn_from = source(seed, attribute.stream.lower(), attribute.name.lower())
     identity = columns[attribute.identity].to_numpy(zero_copy_only=False).view(np.uint64)
     if isinstance(attribute.law, FoundBy):
-        return _found(attribute, attribute.law, columns, inside, codes, drawn_from, identity)
+        certain = plain_column(columns[attribute.columns[0]], codes)
+        certain = certain if missing is None else certain.without(missing)
+        return _found(attribute, attribute.law, certain, columns, inside, drawn_from, identity)
     every = np.arange(identity.size)
     one, other = (columns[number] for number in attribute.columns)
     if attribute.law.kind == "DISCRETE":
@@ -183,14 +193,13 @@ def drawn_column(
 def _found(
     attribute: Attribute,
     law: FoundBy,
+    certain: Plain,
     columns: Sequence[pa.Array],
     inside: Bools,
-    codes: TextCodes,
     drawn_from: Source,
     identity: U64,
 ) -> DrawnColumn:
     """An attribute whose missing values are found among the observed ones."""
-    certain = plain_column(columns[attribute.columns[0]], codes)
     if certain.known is None or not (missing := ~certain.known & inside).any():
         return DrawnColumn(drawn_from, identity, certain, ())
     asked, observed = np.flatnonzero(missing), certain.known & inside

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from punctual.kernel.arrays.shared import digest
 from punctual.kernel.arrays.state import I64, Bools
 from punctual.kernel.draw import Fold, Function, finished, fold, merged
-from punctual.kernel.draw.bundle_values import Bundle, Kind, Values
+from punctual.kernel.draw.bundle_values import Bundle, Kind, Values, holds
 from punctual.kernel.panes.keys import encode, order
 from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.rounds.panes import Folds, Keeping, PaneRounds, RowsOfGroups, panes_of, rounds_at_once
@@ -390,9 +390,3 @@ def both(one: Bools | None, other: Bools | None) -> Bools | None:
     if one is None or other is None:
         return other if one is None else one
     return one & other
-
-
-def holds(truth: Bundle) -> Bools:
-    """Where a condition is true: NULL is not."""
-    found: Bools = truth.values if truth.known is None else truth.values & truth.known
-    return found

@@ -16,9 +16,10 @@ from punctual.kernel.arrays.row_hashes import U64, row_hashes
 from punctual.kernel.arrays.shared import SharedWorlds, digest, place
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.draw import Source, Stretches, existing, source, stretches
-from punctual.kernel.draw.bundle_values import Bundle
+from punctual.kernel.draw.bundle_values import Bundle, holds
 from punctual.kernel.panes.keys import encode
 from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
+from punctual.kinds.worlds.evaluate import evaluate
 from punctual.kinds.worlds.laws import Content, drawn_column
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.world_expression import (
@@ -30,7 +31,7 @@ from punctual.plan.world_expression import (
     WorldExpression,
     leaves,
 )
-from punctual.plan.worlds import Called, Existence, Worlds
+from punctual.plan.worlds import Attribute, Called, Existence, Worlds
 
 MOST_LEAVES = 50
 """An expression that has more is not shared with other queries."""
@@ -99,7 +100,9 @@ class WorldRows:
         if body.statement.windows[0].range_us != body.range_us:
             self.inside = self.times(body.attributes[0].time) > at - body.range_us
         self._plain: dict[int, Plain] = {}
-        self.attributes = [drawn_column(one, columns, self.inside, self.codes, seed) for one in body.attributes]
+        self.attributes = [
+            drawn_column(one, columns, self.inside, self.codes, seed, self._missing(one)) for one in body.attributes
+        ]
         self._exists = [_Exists.of(one, columns, self.inside, seed) for one in body.existence]
 
     @staticmethod
@@ -263,6 +266,13 @@ class WorldRows:
 
         return leaf
 
+    def _missing(self, attribute: Attribute) -> Bools | None:
+        """Which rows have a value that is treated as missing; None where none has."""
+        if attribute.missing is None:
+            return None
+        found = holds(evaluate(attribute.missing, self.leaves(np.arange(self.size), range(1))))
+        return np.broadcast_to(found, (self.size, 1)).ravel()
+
     def _column(self, number: int) -> Plain:
         if number not in self._plain:
             self._plain[number] = plain_column(self.given[number], self.codes)
@@ -281,6 +291,7 @@ def expressions_of(body: Worlds) -> Iterator[WorldExpression]:
     for one in body.aggregates:
         parts += [*(one.arguments if isinstance(one, Called) else (one.argument,)), one.where]
     parts += [summed.of for summed in body.summaries]
+    parts += [one.missing for one in body.attributes]
     return (part for part in parts if part is not None)
 
 
