@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from punctual.clock import SECOND, ManualClock, SystemClock, iso
-from punctual.engine.answers.rounds_ahead import MadeReady, RoundsAhead
+from punctual.engine.answers.rounds_ahead import LEAST_ROUNDS, MadeReady, RoundsAhead
 from punctual.engine.engine import Engine
 from punctual.kinds.program import compile_program
 from punctual.kinds.world_run import WorldRun
@@ -49,9 +49,15 @@ def rows(begin: int = 1, end: int = 12) -> list[tuple[str, str, float, float]]:
 
 
 def live(
-    folder: Path, program: str, answers: int, clock: Any, backend: Callable[[], Backend] = InProcess, **options: str
+    folder: Path,
+    program: str,
+    answers: int,
+    clock: Any,
+    backend: Callable[[], Backend] = InProcess,
+    heard_of: Callable[[int], None] = lambda _answers: None,
+    **options: str,
 ) -> list[dict[str, Any]]:
-    """The first answers of a live run, in the order in which they came."""
+    """The first answers of a live run, in the order in which they came; ``heard_of`` is told how many there are."""
     said = {**OPTIONS, **options}
     engine = Engine(str(folder / "state"), str(folder / "out"), clock=clock, backend=backend, options=said)
     found: list[dict[str, Any]] = []
@@ -59,6 +65,7 @@ def live(
     def heard(blocks: Sequence[Any]) -> None:
         for block in blocks:
             found.extend({"query": block.query, **row} for row in block.table.to_pylist())
+        heard_of(len(found))
         if len(found) >= answers:
             engine.request_stop()
 
@@ -132,15 +139,15 @@ def test_rows_that_spark_makes_are_made_once_and_drawn_for_ahead(tmp_path: Path)
         f"CREATE QUERY {name} AS {OF_SPARK} PERIOD 10 SECONDS {STAGES} ROUNDS 50;" for name in ("q", "other")
     )
     asked: list[list[str]] = []
-    real = backend.rows
+    real = backend.rows_beside
 
     def rows_of(works: Sequence[RowWork], *more: Any) -> RowAnswers:
         asked.append([one.query for one in works])
         return real(works, *more)
 
-    backend.rows = rows_of  # type: ignore[method-assign]
+    backend.rows_beside = rows_of  # type: ignore[method-assign]
     found = live(tmp_path, program, 6, clock, lambda: backend)
-    assert asked == [["q", "other"]], "one job for all answers of both"
+    assert asked == [["other", "q"]], "one job for all answers of both"
     for name in ("q", "other"):
         rounds = [one["rounds"] for one in found if one["query"] == name]
         assert len(rounds) == 3
@@ -157,17 +164,45 @@ def test_what_spark_cannot_make_takes_nothing_from_others(tmp_path: Path) -> Non
     program = "".join(
         f"CREATE QUERY {name} AS {OF_SPARK} PERIOD 10 SECONDS {STAGES} ROUNDS 50;" for name in ("good", "bad")
     )
-    real = backend.rows
+    real, beside = backend.rows, backend.rows_beside
 
-    def rows_of(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+    def refused(works: Sequence[RowWork]) -> None:
         if any(one.query == "bad" for one in works):
             raise ValueError("out of luck")
+
+    def rows_of(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+        refused(works)
         return real(works, *more)
 
-    backend.rows = rows_of  # type: ignore[method-assign]
+    def rows_beside(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+        refused(works)
+        return beside(works, *more)
+
+    backend.rows, backend.rows_beside = rows_of, rows_beside  # type: ignore[method-assign]
     found = live(tmp_path, program, 3, clock, lambda: backend)
     assert [one["query"] for one in found] == ["good"] * 3
     assert found[0]["rounds"] > 50
+
+
+def test_nobody_waits_until_spark_has_made_rows_of_others(tmp_path: Path) -> None:
+    """On the real clock: their rows come once the others have all of their answers, and then they have theirs."""
+    backend, answered = InProcess(), threading.Event()
+    program = f"CREATE QUERY slow AS {OF_SPARK} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND ROUNDS 50;"
+    program += f"CREATE QUERY other AS {SUMS} PERIOD 10 SECONDS ANSWERS WITHIN 1 SECOND, 2 SECONDS ROUNDS 50;"
+    real = backend.rows_beside
+
+    def rows_beside(works: Sequence[RowWork], *more: Any) -> RowAnswers:
+        assert answered.wait(60), "others wait for these rows"
+        return real(works, *more)
+
+    def told(answers: int) -> None:
+        if answers == 2:
+            answered.set()
+
+    backend.rows_beside = rows_beside  # type: ignore[method-assign]
+    found = live(tmp_path, program, 3, SystemClock(), lambda: backend, heard_of=told, tick="100 ms")
+    assert [(one["query"], one["number"]) for one in found] == [("other", 0), ("other", 1), ("slow", 0)]
+    assert found[2]["rounds"] >= LEAST_ROUNDS
 
 
 class _Clumsy(Worked):

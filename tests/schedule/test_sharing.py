@@ -17,11 +17,13 @@ from punctual.schedule.events import (
     CancelAsked,
     Command,
     JobletEnded,
+    MakeRows,
     NothingRead,
     Prepare,
     Prepared,
     Read,
     ReadAsked,
+    RowsMade,
     StopAsked,
     TimerFired,
 )
@@ -49,6 +51,7 @@ class Cores(Script):
         self.running: list[tuple[Micros, Draw]] = []
         self.rounds: dict[tuple[str, Micros], int] = {}
         self.unable: set[str] = set()
+        self.by_spark: set[str] = set()
         self.said: list[Command] = []
         self.answers: list[tuple[float, Stage, int]] = []
 
@@ -66,9 +69,10 @@ class Cores(Script):
                 case Prepare(groups):
                     new = {(q, at): 8 for g in groups for q in g.cohort.queries for at in g.due.instants.tolist()}
                     new = {which: rounds for which, rounds in new.items() if which[0] not in self.unable}
-                    self.rounds |= new
-                    found = {which: self.drawn(which) for which in new}
-                    self.take(self(Prepared(self.now(), found, frozenset(self.unable))))
+                    left = frozenset(which for which in new if which[0] in self.by_spark)
+                    self.rounds |= {which: rounds for which, rounds in new.items() if which not in left}
+                    found = {which: self.drawn(which) for which in new if which not in left}
+                    self.take(self(Prepared(self.now(), found, frozenset(self.unable), left)))
                 case Draw():
                     self.running.append(self.begun(command))
                 case Answer(current_pass):
@@ -122,6 +126,39 @@ def test_a_stage_is_drawn_for_until_shortly_before_its_deadline() -> None:
     assert 2 * 900 < few <= 2 * 970 + 8
     assert few + 2 * 1_800 < more <= few + 2 * 2_000
     assert not script.running, "nobody draws after the last answer"
+
+
+def test_who_waits_for_rows_that_spark_makes_holds_up_nobody() -> None:
+    """It is made ready once; the answer that was due meanwhile comes as soon as there are rows, and rounds of them."""
+    script = Cores(contract("made", 1, 6), contract("read", 1, 2))
+    script.by_spark = {"made"}
+    script.begin(10)
+    made = ("made", 10 * SECOND)
+    assert [one for one in script.said if isinstance(one, MakeRows)] == [MakeRows(frozenset([made]))]
+    script.until(3)
+    assert [stage for _when, stage, _rounds in script.answers] == [Stage("read", made[1], n) for n in (0, 1)]
+    assert len([one for one in script.said if isinstance(one, Prepare)]) == 1
+    script.rounds[made] = 8
+    script.take(script(RowsMade(script.now(), frozenset([made]), {made: script.drawn(made)})))
+    script.until(7)
+    (late, first, few), (soon, second, more) = script.answers[2:]
+    assert (late, first, few) == (3.0, Stage("made", made[1], 0), 8)
+    assert (soon, second) == (6 - LEAST_LEAD_US / SECOND, Stage("made", made[1], 1))
+    assert more > 2 * OWN
+
+
+def test_rows_that_nobody_wants_any_more_are_not_drawn_for() -> None:
+    script = Cores(contract("made", 1, 6))
+    script.by_spark = {"made"}
+    script.begin(10)
+    made = ("made", 10 * SECOND)
+    script.take(script(CancelAsked(script.now(), "made", None)))
+    script.rounds[made] = 8
+    script.take(script(RowsMade(script.now(), frozenset([made]), {made: script.drawn(made)})))
+    script.until(7)
+    assert not script.answers
+    assert not script.state.sharing.drawn
+    assert not [one for one in script.said if isinstance(one, Draw)]
 
 
 def test_what_is_essential_comes_first_and_the_rest_is_shared() -> None:

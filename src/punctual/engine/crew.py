@@ -89,7 +89,7 @@ def _nothing(_result: Any) -> None:
 
 class Crew:
     """The engine's threads: one reads batches, one holds what is kept and answers from it, one looks at sources, and so
-    many as there are cores draw rounds; as many others wait for jobs that do."""
+    many as there are cores draw rounds; as many others wait for jobs that do, and one for jobs that make rows."""
 
     def __init__(self, cores: int) -> None:
         self.inbox: SimpleQueue[Any] = SimpleQueue()
@@ -98,8 +98,9 @@ class Crew:
         self.scout = Worker("scout", self.inbox)
         self.joblets = Worker("joblets", self.inbox, cores)
         self.jobs = Worker("jobs", self.inbox, cores)
+        self.maker = Worker("maker", self.inbox)
 
     def leave(self) -> None:
         """Let all of them go."""
-        for worker in (self.reader, self.holder, self.scout, self.joblets, self.jobs):
+        for worker in (self.reader, self.holder, self.scout, self.joblets, self.jobs, self.maker):
             worker.leave()

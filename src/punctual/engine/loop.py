@@ -51,6 +51,7 @@ from punctual.schedule.events import (
     JobletEnded,
     Journal,
     Look,
+    MakeRows,
     Moment,
     NothingRead,
     PassAnswered,
@@ -60,6 +61,7 @@ from punctual.schedule.events import (
     Read,
     ReadAsked,
     Replan,
+    RowsMade,
     Say,
     Settle,
     StopAsked,
@@ -282,6 +284,9 @@ class Loop:
             case Prepare(firings, until):
                 work, keep = self.core.ahead.prepare(firings, until), self.core.ahead.keep
                 self._do(self._crew.holder, work, lambda made: self._send(Prepared(self._now(), *keep(made))))
+            case MakeRows(which):
+                making, made = self.core.ahead.make(which)
+                self._do(self._crew.maker, making, lambda found: self._send(RowsMade(self._now(), which, *made(found))))
             case Draw(joblet, stage):
                 self._do(
                     self._crew.jobs if self.core.ahead.is_by_jobs(stage) else self._crew.joblets,

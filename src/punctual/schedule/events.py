@@ -158,9 +158,23 @@ class CancelAsked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Instants are ready to be drawn for; for ``unable`` queries nothing can be drawn ahead."""
+    """Instants are ready to be drawn for; for ``unable`` queries nothing can be drawn ahead.
+
+    The rows of those that are ``left`` Spark has to make first.
+    """
 
     at: Moment
+    found: Mapping[tuple[str, Micros], Drawn]
+    unable: frozenset[str] = frozenset()
+    left: frozenset[tuple[str, Micros]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsMade:
+    """Spark was to make the rows of these instants: they are ready to be drawn for now, but for ``unable`` queries."""
+
+    at: Moment
+    which: frozenset[tuple[str, Micros]]
     found: Mapping[tuple[str, Micros], Drawn]
     unable: frozenset[str] = frozenset()
 
@@ -208,6 +222,7 @@ Event: TypeAlias = (
     | PassAnswered
     | CancelAsked
     | Prepared
+    | RowsMade
     | JobletEnded
     | Compacted
     | TimerFired
@@ -289,6 +304,13 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRows:
+    """Have Spark make the rows of these instants, beside all else."""
+
+    which: frozenset[tuple[str, Micros]]
+
+
+@dataclass(frozen=True, slots=True)
 class StopQuery:
     """A query cannot go on."""
 
@@ -361,6 +383,7 @@ Command: TypeAlias = (
     | Say
     | Answer
     | Prepare
+    | MakeRows
     | Draw
     | EndDraws
     | StopQuery

@@ -33,6 +33,7 @@ from punctual.schedule.events import (
     Event,
     JobletEnded,
     Journal,
+    MakeRows,
     Moment,
     NothingRead,
     PassAnswered,
@@ -41,6 +42,7 @@ from punctual.schedule.events import (
     ProgramChanged,
     ReadAsked,
     Replan,
+    RowsMade,
     Say,
     Settle,
     StopAsked,
@@ -134,9 +136,10 @@ def _after(state: State, event: Event) -> tuple[State, list[Command]]:
         case CancelAsked():
             return _cancelled(state, event)
         case Prepared():
-            sharing = state.sharing.with_drawn(event.found)
-            sharing = replace(sharing, unable=sharing.unable | event.unable)
-            return replace(state, holder=None, sharing=sharing), []
+            sharing = state.sharing.prepared(event.found, event.unable, event.left)
+            return replace(state, holder=None, sharing=sharing), [MakeRows(event.left)] if event.left else []
+        case RowsMade():
+            return replace(state, sharing=state.sharing.rows_made(event.which, event.found, event.unable)), []
         case JobletEnded():
             sharing, draws = joblet_ended(
                 state.sharing, event.at.steady, event.joblet, event.used_us, event.stage, event.found
@@ -156,9 +159,10 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
     unapplied = tuple(release.without(frozenset(gone)) for release in state.unapplied)
     drawn = {which: one for which, one in state.sharing.drawn.items() if which[0] not in gone}
     seen = {query: one for query, one in state.sharing.seen.items() if query not in gone}
+    making = frozenset(which for which in state.sharing.making if which[0] not in gone)
     return replace(
         state,
-        sharing=replace(state.sharing, drawn=drawn, seen=seen, unable=state.sharing.unable - gone),
+        sharing=replace(state.sharing, drawn=drawn, seen=seen, unable=state.sharing.unable - gone, making=making),
         rules=state.rules if event.options is None else state.rules.with_options(event.options),
         contracts=event.contracts,
         watermarks=event.watermarks,
@@ -317,8 +321,8 @@ def _dropped(state: State) -> tuple[State, Drop]:
     """Without what is known of draws for instants that are not open any more."""
     open_ones = {(one.query, one.at) for one in stages_of(state.firings.groups)}
     drawn = {which: one for which, one in state.sharing.drawn.items() if which in open_ones}
-    unable = state.sharing.unable & set(state.contracts)
-    state = replace(state, sharing=replace(state.sharing, drawn=drawn, unable=unable))
+    unable, making = state.sharing.unable & set(state.contracts), state.sharing.making & open_ones
+    state = replace(state, sharing=replace(state.sharing, drawn=drawn, unable=unable, making=making))
     return state, Drop(state.firings.oldest(), frozenset(drawn))
 
 
@@ -376,6 +380,7 @@ def _is_settled(state: State, at: Moment) -> bool:
         and not any_ready(state.firings.groups, at.wall, state.draws)
         and not state.unapplied
         and not state.sharing.given
+        and not state.sharing.making
         and not state.intake.under_way
         and not state.intake.has_batch
         and not state.orders

@@ -1,6 +1,6 @@
 """Rounds that are drawn before their answers are due: made ready and answered by the holder, drawn by joblets.
 
-The holder reads windows itself, or has Spark make their rows.
+The holder reads windows itself; where Spark has to make their rows, another thread waits for that.
 
 A joblet is a few rounds on a thread of its own. Kernels let go of the interpreter while they draw, so threads draw at
 the same time; none of them touches anything but the drawing that it was given. Where Spark answers a query, a joblet is
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from punctual.clock import Clock, Micros, SystemClock
+from punctual.clock import SECOND, Clock, Micros, SystemClock
 from punctual.engine.answers.read_here import is_read_here, is_small, read_here
 from punctual.engine.answers.round_model import RoundModel
 from punctual.engine.answers.row_rounds import RowRounds, WorkBounds, made_by_spark
@@ -37,6 +37,8 @@ LEAST_ROUNDS = 8
 """So many rounds are drawn to make a window ready."""
 MORE_ROUNDS, QUICK_US = 64, 10_000.0
 """Where nothing is known of a query, and those took no longer than that, so many more say what one costs."""
+LONGEST_MAKING_US: Micros = 3600 * SECOND
+"""So long Spark may make rows; after that the pass that answers the query tries it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,10 +91,13 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeReady:
-    """Drawings of instants that had none, and the queries that cannot be drawn ahead."""
+    """Drawings of instants that had none, the queries that cannot be drawn ahead, and jobs of one instant that are
+    left, since Spark has to make their rows."""
 
     drawings: Mapping[Which, _Kept]
     unable: frozenset[str]
+    left: Sequence[JobGroup] = ()
+    asked: ToDraw | None = None
 
 
 class RoundsAhead:
@@ -118,23 +123,44 @@ class RoundsAhead:
         """What jobs of queries cost."""
         self._limits: dict[int, JobLimit] = {}
         """Of joblets under way."""
+        self._left: dict[Which, tuple[JobGroup, ToDraw]] = {}
+        """Instants whose rows Spark has to make."""
+        self._making = JobLimit(0)
+        """Of the job that does so last."""
 
     def prepare(self, groups: Sequence[FiringGroup], until: Micros) -> Callable[[], MadeReady]:
         """Make firings ready, on the holder's thread: one at least, and none after that time."""
         asked = self._asked(groups)
         return lambda: self._prepare(asked, until)
 
-    def keep(self, made: MadeReady) -> tuple[dict[Which, Drawn], frozenset[str]]:
-        """Keep what was made ready: how far each is, and the queries that cannot be drawn ahead.
+    def keep(self, made: MadeReady) -> tuple[dict[Which, Drawn], frozenset[str], frozenset[Which]]:
+        """Keep what was made ready: how far each is, the queries that cannot be drawn ahead, and what Spark is to make.
 
         Not before the loop hears of it: until then it would not know that it needs them (`only`).
         """
         self._kept = {**self._kept, **made.drawings}
-        return {which: self._drawn(which, one) for which, one in made.drawings.items()}, made.unable
+        left = {_which(job): (job, made.asked) for job in made.left if made.asked is not None}
+        self._left = {**self._left, **left}
+        found = {which: self._drawn(which, one) for which, one in made.drawings.items()}
+        return found, made.unable, frozenset(left)
+
+    def make(
+        self, which: frozenset[Which]
+    ) -> tuple[Callable[[], MadeReady], Callable[[MadeReady], tuple[dict[Which, Drawn], frozenset[str]]]]:
+        """Have Spark make the rows of these instants, on a thread of its own; then keep what is ready, as in `keep`."""
+        jobs = [self._left[one] for one in sorted(which)]
+        limit = self._making = JobLimit(SystemClock().monotonic() + LONGEST_MAKING_US)
+
+        def keep(made: MadeReady) -> tuple[dict[Which, Drawn], frozenset[str]]:
+            self._left = {one: left for one, left in self._left.items() if one not in which}
+            found, unable, _left = self.keep(made)
+            return found, unable
+
+        return lambda: self._made([job for job, _asked in jobs], jobs[0][1], limit), keep
 
     def _prepare(self, asked: ToDraw, until: Micros) -> MadeReady:
         held, found, unable = asked.held(), dict[Which, _Kept](), set[str]()
-        by_spark: list[JobGroup] = []
+        left: list[JobGroup] = []
         for job in asked.jobs:
             (one,) = job.asked.asked
             query, reader = one.reader.query, one.reader
@@ -145,23 +171,19 @@ class RoundsAhead:
             elif is_read_here(reader, job.due.instants, held.rows):
                 for alone in self._new(job):
                     if found and self._clock.monotonic() >= until:
-                        return MadeReady(found, frozenset(unable))
+                        return MadeReady(found, frozenset(unable), left, asked)
                     began = self._clock.thread_us()
                     found |= self._ready(alone, read_here(alone, reader, held.rows), asked.run, began)
             elif is_small(reader, job.due.instants, held.rows):
-                by_spark += self._new(job)
+                left += self._new(job)
             else:
                 unable.add(query.name)
-        if by_spark and not (found and self._clock.monotonic() >= until):
-            ready, failed = self._ready_by_spark(by_spark, asked)
-            found, unable = found | ready, unable | failed
-        return MadeReady(found, frozenset(unable))
+        return MadeReady(found, frozenset(unable), left, asked)
 
     def _new(self, job: JobGroup) -> list[JobGroup]:
-        """A job at each of its instants for which nothing is drawn yet."""
-        (one,) = job.asked.asked
-        instants = [at for at in job.due.instants.tolist() if (one.reader.query.name, at) not in self._kept]
-        return [job.only(job.due.instants == at) for at in instants]
+        """A job at each of its instants for which nothing is drawn yet, and whose rows nobody makes."""
+        every = [job.only(job.due.instants == at) for at in job.due.instants.tolist()]
+        return [one for one in every if _which(one) not in self._kept and _which(one) not in self._left]
 
     def _ready(self, job: JobGroup, rows: Answered, run: WorldRun, began: float) -> dict[Which, _Kept]:
         """The drawing of a job of one instant, on which this thread has been since ``began``."""
@@ -172,20 +194,20 @@ class RoundsAhead:
         least = self._before.get((query.name, at), 0)
         return {(query.name, at): _Kept(drawing, least, ready_us, *self._first(query.name, drawing))}
 
-    def _ready_by_spark(self, jobs: Sequence[JobGroup], asked: ToDraw) -> tuple[dict[Which, _Kept], set[str]]:
+    def _made(self, jobs: Sequence[JobGroup], asked: ToDraw, limit: JobLimit) -> MadeReady:
         """The drawings of jobs of one instant whose rows Spark makes, and the queries for which it cannot."""
         self._take_used()
-        made = made_by_spark(jobs, asked.held(), asked.backend, asked.bounds)
-        each_us, found, failed = self._take_used() / len(jobs), dict[Which, _Kept](), set[str]()
+        made = made_by_spark(jobs, asked.held, asked.backend, asked.bounds, limit)
+        each_us, found, unable = self._take_used() / len(jobs), dict[Which, _Kept](), set[str]()
         for job, rows in zip(jobs, made):
             if rows is None:
-                failed.update(job.asked.queries.tolist())
+                unable.update(job.asked.queries.tolist())
                 continue
             ready = self._ready(job, rows, asked.run, self._clock.thread_us())
             for kept in ready.values():
                 kept.made_us = each_us
             found |= ready
-        return found, failed
+        return MadeReady(found, frozenset(unable))
 
     def _first(self, query: str, drawing: Drawing) -> tuple[float, float]:
         """Draw the first few rounds: what they took, and what a round is thought to cost."""
@@ -271,6 +293,7 @@ class RoundsAhead:
     def leave(self) -> None:
         """Nothing more will be asked: all that is under way is ended."""
         self.end(list(self._limits))
+        self._making.end()
 
     def of(self, query: str, instants: Iterable[Micros]) -> dict[Micros, Drawing]:
         """What was drawn for some instants of a query."""
@@ -312,3 +335,9 @@ class RoundsAhead:
         return Drawn(
             one.rounds, cost.round_us, one.own, one.needed, kept.least, one.full, cost.at_once, cost.begin_us, one.begun
         )
+
+
+def _which(job: JobGroup) -> Which:
+    """The instant of a job of one query and one instant."""
+    (one,) = job.asked.asked
+    return one.reader.query.name, int(job.due.instants[0])

@@ -114,18 +114,29 @@ class RowRounds:
 
 
 def made_by_spark(
-    jobs: Sequence[JobGroup], held: Holders, backend: Backend, bounds: WorkBounds
+    jobs: Sequence[JobGroup], held: Callable[[], Holders], backend: Backend, bounds: WorkBounds, limit: JobLimit
 ) -> list[Answered | None]:
-    """The rows of each of these jobs of one instant, by one job of Spark; None where it cannot make them.
+    """The rows of each of these jobs of one instant, by one job of Spark; None where it cannot make them in time.
 
     The pass that answers such a query meets the same problem, and says whose it is.
     """
-    works = [statement_work(job, int(job.due.instants[0]), held.rows, bounds, range(0)) for job in jobs]
+
+    def orders() -> list[RowWork]:
+        rows = held().rows
+        return [statement_work(job, int(job.due.instants[0]), rows, bounds, range(0)) for job in jobs]
+
+    works = orders()
     try:
-        return [of_tables([table]) for table in backend.rows(works, held.running.tables).tables]
+        found = backend.rows_beside(works, held().running.tables, limit)
+        return [of_tables([table]) for table in found.tables]
+    except OverdueError:
+        return [None] * len(jobs)
     except Exception:
         if not backend.alive():
             raise
+        if [one.windows for one in orders()] != [one.windows for one in works]:
+            # A base was made meanwhile, and its files are others.
+            return made_by_spark(jobs, held, backend, bounds, limit)
         if len(jobs) == 1:
             return [None]
-    return [one for job in jobs for one in made_by_spark([job], held, backend, bounds)]
+    return [one for job in jobs for one in made_by_spark([job], held, backend, bounds, limit)]

@@ -155,6 +155,8 @@ class Sharing:
     targets: Mapping[str, int] = field(default_factory=dict)
     """By the same name, how many rounds it is to have."""
     drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
+    making: frozenset[tuple[str, Micros]] = frozenset()
+    """Instants whose rows Spark makes: they are answered once these are there."""
     given: Mapping[int, int] = field(default_factory=dict)
     """The rounds of joblets that are under way."""
     drawing: Mapping[int, Stage] = field(default_factory=dict)
@@ -187,13 +189,22 @@ class Sharing:
             if left <= 0 or not self.is_ahead(group):
                 continue
             ends = group.deadlines - self.lead_us(group.cohort.one, group.number)
-            new = [any((query, at) not in self.drawn for query in group.cohort.queries) for at in group.due.instants]
+            new = [any(not self._is_known(query, at) for query in group.cohort.queries) for at in group.due.instants]
             chosen = (group.begins <= now) & (ends > now) & np.array(new, np.bool_)
             chosen[np.cumsum(chosen) > max(1, left // len(group.cohort))] = False
             if chosen.any():
                 found.append(group.only(chosen))
                 left -= found[-1].size
         return tuple(found)
+
+    def _is_known(self, query: str, at: Micros) -> bool:
+        """Whether there are draws for an instant, or Spark makes its rows."""
+        return (query, at) in self.drawn or (query, at) in self.making
+
+    def made(self, group: FiringGroup) -> NDArray[np.bool_]:
+        """The instants of a group whose rows nobody is making just now."""
+        instants: list[Micros] = group.due.instants.tolist()
+        return np.array([all((query, at) not in self.making for query in group.cohort.queries) for at in instants])
 
     def full(self, group: FiringGroup) -> NDArray[np.bool_]:
         """The instants of a group that no more can be drawn for: they need not wait."""
@@ -203,10 +214,23 @@ class Sharing:
         return np.array([all((query, at) in full for query in queries) for at in instants], np.bool_)
 
     def is_drawn(self, group: FiringGroup) -> bool:
-        """Whether there are draws for all of these firings."""
+        """Whether there are draws for all of these firings, or soon will be."""
         instants: list[Micros] = group.due.instants.tolist()
         every = ((query, at) for query in group.cohort.queries for at in instants)
-        return self.is_ahead(group) and all(which in self.drawn for which in every)
+        return self.is_ahead(group) and all(self._is_known(*which) for which in every)
+
+    def prepared(
+        self, found: Mapping[tuple[str, Micros], Drawn], unable: frozenset[str], left: frozenset[tuple[str, Micros]]
+    ) -> Sharing:
+        """These instants are ready, and Spark makes the rows of those that are ``left``."""
+        return replace(self.with_drawn(found), unable=self.unable | unable, making=self.making | left)
+
+    def rows_made(
+        self, which: frozenset[tuple[str, Micros]], found: Mapping[tuple[str, Micros], Drawn], unable: frozenset[str]
+    ) -> Sharing:
+        """Spark makes the rows of these instants no longer: some are ready, if they are still wanted."""
+        wanted = {one: drawn for one, drawn in found.items() if one in self.making}
+        return replace(self.with_drawn(wanted), unable=self.unable | unable, making=self.making - which)
 
     def with_drawn(self, found: Mapping[tuple[str, Micros], Drawn]) -> Sharing:
         """So far are the draws for some instants."""

@@ -13,6 +13,8 @@ from punctual.schedule.firings import FiringGroup
 from punctual.schedule.stages.sharing import Sharing
 
 I64 = NDArray[np.int64]
+NEVER = 2**62
+"""What waits for rows is answered once these are there, and by no time."""
 
 
 def ready(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> tuple[FiringGroup, ...]:
@@ -42,7 +44,7 @@ def next_begin(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | No
     for group in groups:
         if (begins := _begins(group, sharing)) is not None:
             times = [begins, group.begins] if sharing is not None and sharing.is_ahead(group) else [begins]
-            found += [int(later.min()) for one in times if (later := one[one > now]).size]
+            found += [int(later.min()) for one in times if (later := one[(one > now) & (one < NEVER)]).size]
     return min(found, default=None)
 
 
@@ -62,5 +64,5 @@ def _begins(group: FiringGroup, sharing: Sharing | None) -> I64 | None:
         return None
     if sharing is not None and sharing.is_ahead(group):
         later = np.maximum(group.begins, group.deadlines - sharing.lead_us(group.cohort.one, group.number))
-        return np.where(sharing.full(group), group.begins, later)
+        return np.where(sharing.made(group), np.where(sharing.full(group), group.begins, later), NEVER)
     return group.begins if group.number else None
