@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from punctual.errors import InternalError
+from punctual.kernel.arrays.state import F64, Bools
 from punctual.kernel.draw import (
     Normal,
     draw_numbers,
     expected,
-    histogram,
+    histograms,
     interval,
     likeliest,
     of_counts,
@@ -164,13 +167,37 @@ def test_an_interval_covers_another_world(rounds: int) -> None:
     assert 0.95 - 1e-12 <= found.level[0] < 0.97
 
 
+def histogram(values: F64, bins: int, there: Bools | None = None) -> tuple[F64, F64]:
+    """The edges and probabilities of one result."""
+    counted = np.ones(values.shape, np.bool_) if there is None else there
+    found = histograms(values[None, :], bins, counted[None, :])
+    (own,) = found.bins.tolist()
+    assert not found.probability[0, own:].any()
+    return found.edges[0, : own + 1 if own else 0], found.probability[0, :own]
+
+
 def test_a_histogram_has_bins_of_equal_width() -> None:
     values = np.random.default_rng(5).normal(50.0, 9.0, 1_000)
-    found = histogram(values, 20)
-    counts, edges = np.histogram(values, 20)
-    assert found.edges == pytest.approx(edges)
-    assert found.probability.tolist() == (counts / 1_000).tolist()
-    assert found.probability.sum() == pytest.approx(1.0, abs=1e-15)
+    edges, shares = histogram(values, 20)
+    counts, expected_edges = np.histogram(values, 20)
+    assert edges == pytest.approx(expected_edges)
+    assert shares.tolist() == (counts / 1_000).tolist()
+    assert shares.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+@given(st.lists(st.lists(st.floats() | st.integers(-3, 3), min_size=7, max_size=7), min_size=1, max_size=4),
+       st.integers(1, 40), st.randoms())  # fmt: skip
+def test_a_value_is_in_the_last_bin_that_begins_at_or_before_it(rows: Any, bins: int, draw: Any) -> None:
+    values = np.array(rows, np.float64)
+    there = np.array([[draw.random() < 0.8 for _value in row] for row in rows])
+    found = histograms(values, bins, there)
+    for row, some, edges, shares, own in zip(values, there, found.edges, found.probability, found.bins.tolist()):
+        finite = row[some & np.isfinite(row)] + 0.0
+        assert own == (0 if not finite.size else 1 if finite.min() == finite.max() else bins)
+        if finite.size:
+            assert (edges[0], edges[own]) == (finite.min(), finite.max())
+            place = np.minimum(np.searchsorted(edges[: own + 1], finite, "right") - 1, own - 1)
+            assert shares[:own].tolist() == (np.bincount(place, minlength=own) / some.sum()).tolist()
 
 
 @pytest.mark.parametrize(
@@ -187,18 +214,18 @@ def test_a_histogram_has_bins_of_equal_width() -> None:
     ],
 )
 def test_edges_of_histograms(values: list[float], bins: int, edges: Any, shares: Any) -> None:
-    found = histogram(np.array(values), bins)
-    assert (np.diff(found.edges) >= 0.0).all()
+    found, probability = histogram(np.array(values), bins)
+    assert (np.diff(found) >= 0.0).all()
     if edges is None:
-        assert found.probability.sum() == 1.0
+        assert probability.sum() == 1.0
     else:
-        assert (found.edges.tolist(), found.probability.tolist()) == (edges, shares)
+        assert (found.tolist(), probability.tolist()) == (edges, shares)
 
 
 def test_histograms_skip_worlds_without_a_value() -> None:
     values, there = np.array([1.0, 99.0, 3.0, 2.0]), np.array([True, False, True, True])
-    found = histogram(values, 2, there)
-    assert (found.edges.tolist(), found.probability.round(3).tolist()) == ([1.0, 2.0, 3.0], [0.333, 0.667])
+    edges, shares = histogram(values, 2, there)
+    assert (edges.tolist(), shares.round(3).tolist()) == ([1.0, 2.0, 3.0], [0.333, 0.667])
     with pytest.raises(InternalError):
         histogram(values, 0)
 

@@ -6,7 +6,7 @@ Files are mapped, so nothing is copied that is not asked for. Larger windows are
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -49,29 +49,15 @@ def is_small(reader: RowReader, instants: NDArray[np.int64], rows: RetainedFiles
     return all(rows.window(window, at).bytes <= MOST_BYTES for window in reader.windows for at in ats)
 
 
-def read_here(
-    job: JobGroup,
-    reader: RowReader,
-    rows: RetainedFiles,
-    without: NDArray[np.bool_] | None = None,
-    known: ReadWindows | None = None,
-) -> Answered:
-    """The rows of its window at each of its instants, none ``without`` rows where they were read before.
-
-    ``known`` has the windows that other queries of the pass have read.
-    """
+def read_here(job: JobGroup, reader: RowReader, rows: RetainedFiles, known: ReadWindows | None = None) -> Answered:
+    """The rows of its window at each of its instants; ``known`` has those that other queries of the pass have read."""
     known = ReadWindows() if known is None else known
     statement = reader.statement
     assert isinstance(statement, RowStatement)
     assert statement.plain is not None
     (window,), (types,) = statement.windows, job.asked.asked[0].types.windows
     names = list(statement.plain)
-    windows = []
-    for place, at in enumerate(job.due.instants.tolist()):
-        read = rows.window(window, at)
-        if without is not None and without[place]:
-            read = replace(read, files=())
-        windows.append(read)
+    windows = [rows.window(window, at) for at in job.due.instants.tolist()]
     every = tuple(windows), tuple(types.columns), types.event_time, tuple(names)
     if every not in known.answered:
         found = []

@@ -168,11 +168,11 @@ def _together(
 ) -> list[AnsweredJobs]:
     lacking = coverage.lacking(jobs, memory.rows, lambda operator: list(outputs(backend.run_tasks(operator))))
     jobs = [replace(job, lacking=some, worlds=bounds.worlds) for job, some in zip(jobs, lacking)]
+    answered, jobs = _drawn_ahead(jobs, bounds)
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
     known = ReadWindows()
-    answered = [_answered_here(job, memory, bounds, known) for job in here]
-    ahead, jobs = _drawn_ahead([job for job in jobs if job not in here], bounds)
-    answered += ahead
+    answered += [AnsweredJobs([job], read_here(job, _reader(job), memory.rows, known)) for job in here]
+    jobs = [job for job in jobs if job not in here]
     if not jobs:
         return answered
     works = [_works(job, memory, bounds, timed=time is not None) for job in jobs]
@@ -194,7 +194,7 @@ def _together(
 
 
 def _drawn_ahead(jobs: Sequence[JobGroup], bounds: RowBounds) -> tuple[list[AnsweredJobs], list[JobGroup]]:
-    """Jobs at those instants of which rounds were drawn ahead, by Spark or of rows that it made, and what is left."""
+    """Jobs at those instants of which rounds were drawn ahead, for which nothing is read again, and what is left."""
     answered, left = list[AnsweredJobs](), list[JobGroup]()
     for job in jobs:
         drawings = _drawings(job, bounds)
@@ -224,14 +224,6 @@ def _asks_spark(job: JobGroup, memory: Holders, backend: Backend, bounds: RowBou
     if bounds.worlds is None:
         return None
     return replace(bounds.worlds, by_rows=RowRounds(lambda: memory, backend, bounds.of_works, job))
-
-
-def _answered_here(job: JobGroup, memory: Holders, bounds: RowBounds, known: ReadWindows) -> AnsweredJobs:
-    """A job whose rows the driver reads itself, or from which rounds were drawn ahead."""
-    drawings = _drawings(job, bounds)
-    drawn = np.array([at in drawings for at in job.due.instants.tolist()])
-    rows = read_here(job, _reader(job), memory.rows, drawn, known)
-    return AnsweredJobs([replace(job, drawings=drawings)], rows)
 
 
 def _reader(job: JobGroup) -> RowReader:

@@ -7,7 +7,7 @@ are by seed, stream, column, row and round (``philox.py``), so worlds can be loo
 * where missing values are found: :func:`empirical`, :func:`interpolated`, :func:`nearest`, :func:`anywhere`;
 * bundles: :func:`draw_numbers`, :func:`draw_places`, :func:`existing`;
 * aggregates by group and round: :func:`fold`, :func:`merged`, :func:`finished`;
-* what worlds say: :func:`expected`, :func:`probability`, :func:`interval`, :func:`histogram`, :func:`likeliest`;
+* what worlds say: :func:`expected`, :func:`probability`, :func:`interval`, :func:`histograms`, :func:`likeliest`;
 * what needs no worlds: :func:`expected_sums`, :func:`sum_variances`, :func:`normal_above`, :func:`count_laws`.
 """
 
@@ -23,7 +23,7 @@ from punctual.kernel.draw.distributions import Among, Between, Choice, Normal, N
 from punctual.kernel.draw.draws import draw_numbers, draw_places, values_at
 from punctual.kernel.draw.existence import Stretches, existing, stretches
 from punctual.kernel.draw.folds import Fold, Function, finished, fold, merged
-from punctual.kernel.draw.histograms import Histogram, histogram, likeliest
+from punctual.kernel.draw.histograms import Histograms, histograms, likeliest
 from punctual.kernel.draw.in_time import interpolated
 from punctual.kernel.draw.moments import moments, three_moments
 from punctual.kernel.draw.nearest import nearest
@@ -34,6 +34,7 @@ from punctual.kernel.draw.results import (
     Interval,
     Probability,
     expected,
+    how_often,
     interval,
     of_counts,
     probability,
@@ -48,7 +49,7 @@ __all__ = [
     "Expected",
     "Fold",
     "Function",
-    "Histogram",
+    "Histograms",
     "Interval",
     "Normal",
     "Number",
@@ -68,7 +69,8 @@ __all__ = [
     "expected_sums",
     "finished",
     "fold",
-    "histogram",
+    "histograms",
+    "how_often",
     "interpolated",
     "interval",
     "likeliest",

@@ -71,8 +71,9 @@ def expected(values: F64, there: Bools | None = None) -> Expected:
     ([1.5], [-0.2], [10.77])
     """
     counted = np.ones(values.shape, np.bool_) if there is None else there
-    mean, squares, cubes = _mean_and_powers(plain(values, np.float64), plain(counted, np.bool_))
-    worlds = counted.sum(axis=1)
+    counted = plain(counted, np.bool_)
+    mean, squares, cubes = _mean_and_powers(plain(values, np.float64), counted)
+    worlds = how_often(counted)
     n = np.maximum(worlds, 1)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         sd = np.sqrt(np.where(worlds > 1, squares, np.nan) / np.maximum(worlds - 1, 1))
@@ -113,7 +114,16 @@ def probability(holds: Bools, there: Bools | None = None) -> Probability:
     ([0.9], [0.596], [0.982])
     """
     counted = np.ones(holds.shape, np.bool_) if there is None else there
-    return of_counts((holds & counted).sum(axis=1), counted.sum(axis=1))
+    return of_counts(how_often(holds if there is None else holds & there), how_often(counted))
+
+
+def how_often(there: Bools) -> I64:
+    """In how many rounds each result is there.
+
+    >>> how_often(np.array([[True, False, True], [False] * 3])).tolist()
+    [2, 0]
+    """
+    return _how_often(plain(there, np.bool_))
 
 
 def of_counts(held: I64, worlds: I64) -> Probability:
@@ -141,7 +151,7 @@ def interval(values: F64, level: float, there: Bools | None = None) -> Interval:
     if not 0.0 < level < 1.0:
         raise InternalError(f"an interval of level {level}")
     counted = np.ones(values.shape, np.bool_) if there is None else there
-    worlds = counted.sum(axis=1)
+    worlds = how_often(counted)
     if not worlds.any():
         nothing = np.full(worlds.size, np.nan)
         return Interval(nothing, nothing, np.zeros(worlds.size))
@@ -150,6 +160,17 @@ def interval(values: F64, level: float, there: Bools | None = None) -> Interval:
     rows = np.arange(worlds.size)
     level_reached = np.where(worlds > 0, (worlds + 1 - 2 * k) / (worlds + 1), 0.0)
     return Interval(ordered[rows, k - 1], ordered[rows, np.maximum(worlds - k, 0)], level_reached)
+
+
+@compiled
+def _how_often(there: Bools) -> I64:
+    found = np.zeros(there.shape[0], np.int64)
+    for i in range(there.shape[0]):
+        total = 0
+        for j in range(there.shape[1]):
+            total += there[i, j]
+        found[i] = total
+    return found
 
 
 @compiled

@@ -10,6 +10,7 @@ from punctual.kernel.draw.distributions import Normal, Uniform, Weighted
 from punctual.kernel.draw.draws import draw_numbers, draw_places
 from punctual.kernel.draw.existence import existing, stretches
 from punctual.kernel.draw.folds import Function, finished, fold, merged
+from punctual.kernel.draw.histograms import histograms
 from punctual.kernel.draw.in_time import interpolated
 from punctual.kernel.draw.kept.pane_folds import of_groups
 from punctual.kernel.draw.moments import moments
@@ -46,7 +47,8 @@ def warm_draw() -> int:
         values[0, 0] = np.nan
         for folded in (fold(FUNCTIONS, group, 2, values), fold(FUNCTIONS, group, 2, values, present)):
             for function in FUNCTIONS:
-                answers += expected(*finished(function, merged(folded, certain))).mean.size
+                bundle, there = finished(function, merged(folded, certain))
+                answers += expected(bundle, there).mean.size + histograms(bundle, 3, there).bins.size
         both = of_groups([(fold(FUNCTIONS, group, 2, values), np.arange(2)), (certain, np.arange(2))], 2)
         answers += finished("sum", both)[0].size
     answers += normal_above(middle, np.sqrt(sum_variances(number, ROWS, middle, wide)), 7.0).size

@@ -169,7 +169,7 @@ class CalledGroups:
             aggregates = tuple(_recoded(one, places) for one in aggregates)
         folded = iter(aggregates)
         called = iter(
-            self._bundle(one, several, values, (folds.count.shape[0], rounds))
+            self._bundle(one, several, values, (folds.there.shape[0], rounds))
             for one, several, values in zip(self._called, self._found, flat)
         )
         every = [next(folded) if isinstance(one, Folded) else next(called) for one in self._body.aggregates]

@@ -114,7 +114,7 @@ class DrawnGroups:
             present = where if folded.stored else both(where, exists)
             values, present, kind = folded_values(folded, self._rows.size, present, leaf)
             found.append(_folded(folded, kind, cell, (groups, size), values, present))
-        return GroupWorlds(tuple(found[:-1]), found[-1].values, size, (False,) * len(found))
+        return GroupWorlds(tuple(found[:-1]), found[-1].values > 0, size, (False,) * len(found))
 
 
 def _folded(

@@ -34,21 +34,21 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class GroupWorlds:
     """What groups are in some rounds: groups by rounds, or by one where all rounds are alike.
 
-    ``count`` is how many rows each has.
+    ``there`` says where they have rows.
     """
 
     aggregates: tuple[Bundle, ...]
-    count: I64
+    there: Bools
     rounds: int
     alike: tuple[bool, ...] = ()
-    """Of one round, whose shape does not tell: whether each aggregate, at last ``count``, is so in all others."""
+    """Of one round, whose shape does not tell: whether each aggregate, at last ``there``, is so in all others."""
 
     @property
     def same(self) -> tuple[bool, ...]:
-        """Whether each aggregate, and at last ``count``, is the same in all rounds."""
+        """Whether each aggregate, and at last ``there``, is the same in all rounds."""
         if self.rounds == 1 and self.alike:
             return self.alike
-        return tuple(one.shape[1] == 1 for one in (*(bundle.values for bundle in self.aggregates), self.count))
+        return tuple(one.shape[1] == 1 for one in (*(bundle.values for bundle in self.aggregates), self.there))
 
     def first(self, rounds: int) -> GroupWorlds:
         """The first of its rounds."""
@@ -58,7 +58,7 @@ class GroupWorlds:
         for one in self.aggregates:
             known = None if one.known is None else one.known[:, :rounds]
             aggregates.append(Bundle(one.values[:, :rounds], known, one.kind))
-        return GroupWorlds(tuple(aggregates), self.count[:, :rounds], rounds, self.same)
+        return GroupWorlds(tuple(aggregates), self.there[:, :rounds], rounds, self.same)
 
     @staticmethod
     def joined(blocks: Sequence[GroupWorlds]) -> GroupWorlds:
@@ -70,9 +70,9 @@ class GroupWorlds:
         parts = zip(*(block.aggregates for block in blocks))
         aggregates = tuple(_first(own) if alike else _joined(own, rounds) for own, alike in zip(parts, same))
         if same[-1]:  # however they were drawn
-            return GroupWorlds(aggregates, blocks[0].count[:, :1], sum(rounds))
-        counts = [np.broadcast_to(block.count, (block.count.shape[0], block.rounds)) for block in blocks]
-        return GroupWorlds(aggregates, np.concatenate(counts, axis=1), sum(rounds))
+            return GroupWorlds(aggregates, blocks[0].there[:, :1], sum(rounds))
+        there = [np.broadcast_to(block.there, (block.there.shape[0], block.rounds)) for block in blocks]
+        return GroupWorlds(aggregates, np.concatenate(there, axis=1), sum(rounds))
 
 
 def _first(parts: Sequence[Bundle]) -> Bundle:
@@ -173,7 +173,7 @@ class GroupsInWorlds:
         folds, window = (*self._folds, ROWS), self.rows_of_window
         if not self.varies:
             every = [finished_bundle(one, *same) for one, same in zip(folds, self._same_folds)]
-            return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds))
+            return GroupWorlds(tuple(every[:-1]), every[-1].values > 0, len(rounds))
         names = [None if name is None else (name, rounds.start, rounds.stop) for name in self._names]
         if self._panes is not None and rounds.stop <= self.kept:
             wanted = [number for number, name in enumerate(names) if not window.shared.has(name)]
@@ -188,7 +188,7 @@ class GroupsInWorlds:
         every = [
             window.shared.of(name, partial(aggregate, number), bundle_bytes) for number, name in enumerate(names)
         ]  # fmt: skip
-        return GroupWorlds(tuple(every[:-1]), every[-1].values, len(rounds), self._alike)
+        return GroupWorlds(tuple(every[:-1]), every[-1].values > 0, len(rounds), self._alike)
 
     @cached_property
     def _alike(self) -> tuple[bool, ...]:
@@ -271,7 +271,7 @@ class GroupsInWorlds:
 
 
 def _world_bytes(worlds: GroupWorlds) -> int:
-    return sum(bundle_bytes(one) for one in worlds.aggregates) + int(worlds.count.nbytes)
+    return sum(bundle_bytes(one) for one in worlds.aggregates) + int(worlds.there.nbytes)
 
 
 ROWS = Folded("count")

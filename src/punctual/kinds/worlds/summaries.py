@@ -18,11 +18,21 @@ import pyarrow as pa
 from punctual.errors import InternalError
 from punctual.kernel.arrays.shared import SharedWorlds
 from punctual.kernel.arrays.state import F64, I64, Bools
-from punctual.kernel.draw import Expected, Probability, expected, histogram, interval, likeliest, of_counts, probability
+from punctual.kernel.draw import (
+    Expected,
+    Probability,
+    expected,
+    histograms,
+    how_often,
+    interval,
+    likeliest,
+    of_counts,
+    probability,
+)
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kinds.worlds.columns import plain_column
 from punctual.kinds.worlds.evaluate import evaluate
-from punctual.kinds.worlds.simulate import GroupWorlds
+from punctual.kinds.worlds.simulate import GroupWorlds, filled
 from punctual.kinds.worlds.texts import TextCodes
 from punctual.plan.world_expression import (
     CertainColumn,
@@ -112,7 +122,7 @@ class Summaries:
         self._seldom = seldom
         self.rounds = worlds.rounds
         """What it rests on; others may draw more meanwhile."""
-        self._shape = (worlds.count.shape[0], worlds.rounds)
+        self._shape = (worlds.there.shape[0], worlds.rounds)
         self._shared = shared
         self._said: dict[int, Said] = {}
 
@@ -120,7 +130,7 @@ class Summaries:
     def _there_at(self) -> Bools:
         """Where result rows are there, in one round where that is so in every one."""
         body, worlds = self._body, self._worlds
-        there = worlds.count > 0 if body.grouped else np.ones(worlds.count.shape, np.bool_)
+        there = worlds.there if body.grouped else np.ones(worlds.there.shape, np.bool_)
         if body.having is not None:
             held = evaluate(body.having, self._in_worlds)
             there = there & (held.values if held.known is None else held.values & held.known)
@@ -142,7 +152,7 @@ class Summaries:
 
     @cached_property
     def _there(self) -> Bools:
-        return np.ascontiguousarray(np.broadcast_to(self._there_at, self._shape))
+        return filled(self._there_at, self._shape)
 
     def all(self) -> Summarised:
         """Everything that answers say."""
@@ -221,7 +231,7 @@ class Summaries:
             return self._without_worlds.probability()
         if self._always:
             return Said(pa.array(self._there[:, 0].astype(np.float64)))
-        return _of_probability(of_counts(self._there.sum(axis=1), np.full(self._shape[0], self._worlds.rounds)))
+        return _of_probability(of_counts(how_often(self._there), np.full(self._shape[0], self._worlds.rounds)))
 
     def _made(self, summed: Summed) -> Said:
         closed = None if self._without_worlds is None else self._without_worlds.said(summed)
@@ -237,12 +247,12 @@ class Summaries:
             known = None if of.known is None else of.known[:, 0]
             return Said(self._arrow(of.values[:, 0], known, of.kind))
         there = self._there if of.known is None else self._there & of.known
-        values = np.broadcast_to(of.values, self._shape)
+        values = filled(of.values, self._shape)
         match summed.summary:
             case "PROBABILITY":
-                return _of_probability(probability(np.ascontiguousarray(values & there), self._there))
+                return _of_probability(probability(values & there, self._there))
             case "EXPECTED":
-                found = expected(np.ascontiguousarray(values, np.float64), np.ascontiguousarray(there))
+                found = expected(values, there)
                 missed = self._may_have_missed(summed.of, found)
                 low, high = (np.where(missed, np.nan, end) for end in (found.low, found.high))
                 return Said(pa.array(found.mean, mask=found.worlds == 0), low, high)
@@ -287,12 +297,12 @@ class Summaries:
                 texts = self._codes.texts.take(pa.array(places)).to_pylist()
                 rows.append([{"value": v, "probability": p} for v, p in zip(texts, shares.tolist())])
             return pa.array(rows, LIKELIEST)
-        for row, some in zip(np.asarray(values, np.float64), there):
-            found = histogram(row, n, some)
-            edges = found.edges.tolist()
-            bins = zip(edges, edges[1:], found.probability.tolist())
-            rows.append([{"low": low, "high": high, "probability": p} for low, high, p in bins])
-        return pa.array(rows, BINS)
+        found = histograms(values, n, there)
+        offsets = np.concatenate([[0], np.cumsum(found.bins)]).astype(np.int32)
+        ends = (found.edges[:, :-1], found.edges[:, 1:], found.probability)
+        whole = np.arange(n) < found.bins[:, None]
+        struct = pa.StructArray.from_arrays([pa.array(one[whole]) for one in ends], fields=list(BINS.value_type))
+        return pa.ListArray.from_arrays(pa.array(offsets), struct).cast(BINS)
 
     def _arrow(self, values: F64 | I64 | Bools, known: Bools | None, kind: str) -> pa.Array:
         mask = None if known is None else ~known

@@ -45,8 +45,8 @@ def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> Resul
     codes = TextCodes([column for column in columns if kind_of_type(column.type) == "text"], strings_of(body))
     shape = (groups, rounds)
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
-    count = np.bincount(cell, minlength=groups * rounds).reshape(shape)
-    said = Summaries(body, keys, GroupWorlds(aggregates, count, rounds, (False,) * (len(aggregates) + 1)), codes)
+    there = np.bincount(cell, minlength=groups * rounds).reshape(shape) > 0
+    said = Summaries(body, keys, GroupWorlds(aggregates, there, rounds, (False,) * (len(aggregates) + 1)), codes)
     marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
     earlier = np.unique(group[number < rounds // 2]).size
     return ResultRows(said, groups, earlier, marked)
