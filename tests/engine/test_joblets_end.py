@@ -17,7 +17,8 @@ from punctual.clock import SECOND, ManualClock, Micros
 from punctual.engine.answers.rounds_ahead import RoundsAhead
 from punctual.engine.crew import Call
 from punctual.engine.engine import Engine
-from punctual.schedule.stages.sharing import Draw, Drawn
+from punctual.schedule.stages.drawn import Drawn
+from punctual.schedule.stages.sharing import Draw
 from tests.engine.test_rounds_ahead import OPTIONS, START, STREAM, SUMS, rows
 from tests.engine.worked_clock import ROUND_US, Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess

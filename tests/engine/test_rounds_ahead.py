@@ -27,7 +27,7 @@ from punctual.kinds.worlds.rounds.settle import as_drawn, settle
 from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import Backend, RowAnswers, RowWork
-from punctual.schedule.stages.sharing import Drawn
+from punctual.schedule.stages.drawn import Drawn
 from tests.engine.worked_clock import Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess
 

@@ -18,7 +18,8 @@ from punctual.schedule.epoch import AnytimeQuery, Epochs, allocate, piece_in
 from punctual.schedule.events import BatchRead, CancelAsked, ReadAsked, StopAsked, TimerFired
 from punctual.schedule.online import Rules
 from punctual.schedule.stages.epoch_plans import EpochPlans
-from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw
+from punctual.schedule.stages.open_stages import LEAST_LEAD_US
+from punctual.schedule.stages.sharing import Draw
 from punctual.schedule.stages.stage import Stage
 from tests.schedule.test_sharing import OWN, ROUND_US, Cores, contract
 

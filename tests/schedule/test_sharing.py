@@ -27,7 +27,9 @@ from punctual.schedule.events import (
     StopAsked,
     TimerFired,
 )
-from punctual.schedule.stages.sharing import LEAST_LEAD_US, Draw, Drawn, EndDraws
+from punctual.schedule.stages.drawn import Drawn
+from punctual.schedule.stages.open_stages import LEAST_LEAD_US
+from punctual.schedule.stages.sharing import Draw, EndDraws
 from punctual.schedule.stages.stage import Stage
 from punctual.schedule.state import Rules
 from tests.schedule.script import Script

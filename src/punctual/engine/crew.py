@@ -7,6 +7,8 @@ for. So closing never waits for a job.
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -46,11 +48,17 @@ class _Work:
     then: Callable[[Any], None] | None
 
 
+JOBLETS_NICE = 5
+"""Where cores are wanted by several, a joblet has a third of what an answer or a task has. No less: it may hold the
+interpreter's lock for a moment, and then who waits for that waits for the joblet."""
+
+
 class Worker:
     """A thread and its queue, or several of one queue. They start with the first thing to do."""
 
-    def __init__(self, name: str, inbox: SimpleQueue[Any], threads: int = 1) -> None:
+    def __init__(self, name: str, inbox: SimpleQueue[Any], threads: int = 1, *, nice: int = 0) -> None:
         self._name = name
+        self._nice = nice
         self._inbox = inbox
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._count = threads
@@ -72,6 +80,8 @@ class Worker:
             self._queue.put(None)
 
     def _run(self) -> None:
+        if self._nice and sys.platform == "linux":  # elsewhere threads have no priority of their own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
         while (work := self._queue.get()) is not None:
             try:
                 result = work.what()
@@ -96,7 +106,7 @@ class Crew:
         self.reader = Worker("reader", self.inbox)
         self.holder = Worker("holder", self.inbox)
         self.scout = Worker("scout", self.inbox)
-        self.joblets = Worker("joblets", self.inbox, cores)
+        self.joblets = Worker("joblets", self.inbox, cores, nice=JOBLETS_NICE)
         self.jobs = Worker("jobs", self.inbox, cores)
         self.maker = Worker("maker", self.inbox)
 

@@ -47,7 +47,8 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     able = candidates(groups, verdict, prices, at.wall)
     rows = any(one.rows_us > 0.0 for one in able)
     latency = prices.latency_us(rows=rows)
-    speeds = Speeds(latency, prices.panes.slope_us, LEEWAY if rows else 0.0)
+    leeway = LEEWAY if rows or any(one.said_us > 0.0 for one in able) else 0.0
+    speeds = Speeds(latency, prices.panes.slope_us, leeway)
     until = _latest_begin(future, verdict, latency, state.rules.cores)
     found, parts = urgent_pass(able, at.wall, speeds, late_pending=state.rules.late_pending, until=until)
     found = with_budgets(found, parts, at.wall, latency)

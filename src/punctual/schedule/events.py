@@ -19,8 +19,9 @@ from punctual.schedule.late_counts import LateCounts
 from punctual.schedule.levels import Decision
 from punctual.schedule.passes import Pass
 from punctual.schedule.qos.notices import Notice
+from punctual.schedule.stages.drawn import Drawn
 from punctual.schedule.stages.endings import Ending
-from punctual.schedule.stages.sharing import Draw, Drawn, EndDraws
+from punctual.schedule.stages.sharing import Draw, EndDraws
 from punctual.schedule.stages.stage import Stage
 
 

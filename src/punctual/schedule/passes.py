@@ -25,12 +25,13 @@ class Pass:
     """Firings that are answered together, by cohort in the order of their batches, and how much work they are.
 
     ``work`` is what is answered from panes, ``rows_us`` how long what is answered from rows is expected to keep all
-    cores.
+    cores, ``said_us`` how long it is expected to take to answer from what was drawn ahead.
     """
 
     groups: tuple[FiringGroup, ...]
     work: float = 0.0
     rows_us: float = 0.0
+    said_us: float = 0.0
 
     @property
     def instants(self) -> int:
@@ -50,6 +51,7 @@ class Candidate:
     own: float
     rows_us: float
     decided: bool = False
+    said_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,14 @@ class _Executions:
         self._execution[order] = np.cumsum(new) - 1
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
         deadline = np.concatenate([one.deadlines for one in candidates])[order]
-        shared, own, rows_us = (
+        shared, own, rows_us, said_us = (
             np.repeat(column, counts)[order]
-            for column in zip(*((one.shared, one.own, one.rows_us) for one in candidates))
+            for column in zip(*((one.shared, one.own, one.rows_us, one.said_us) for one in candidates))
         )
         fixed = np.repeat([c.fixed for c in mine], counts)[order]
         self._work = np.maximum.reduceat(shared, starts) + np.add.reduceat(own, starts)
         self._rows_us = np.add.reduceat(rows_us, starts)
+        self._said_us = np.add.reduceat(said_us, starts)
         self._columns = PendingColumns(
             tuple(index),
             owner[order][starts],
@@ -125,7 +128,7 @@ class _Executions:
 
     def choose(self, now: Micros, speeds: Speeds, late_pending: bool, until: Micros | None) -> NDArray[np.intp]:
         """The executions of the next pass."""
-        pending = replace(self._columns, work_us=speeds.slope_us * self._work + self._rows_us)
+        pending = replace(self._columns, work_us=speeds.slope_us * self._work + self._rows_us + self._said_us)
         found = next_pass(pending, now, speeds.fixed_us, late_pending=late_pending, until=until, leeway=speeds.leeway)
         chosen = np.array(found, np.intp)
         return self._with_earlier(chosen)
@@ -143,9 +146,9 @@ class _Executions:
 
     def pass_of(self, chosen: NDArray[np.intp]) -> tuple[Pass, list[Candidate]]:
         """The firings of these executions."""
-        work, rows_us = float(self._work[chosen].sum()), float(self._rows_us[chosen].sum())
+        took = tuple(float(one[chosen].sum()) for one in (self._work, self._rows_us, self._said_us))
         if chosen.size == self._columns.at.size:
-            return Pass(tuple(one.group for one in self._candidates), work, rows_us), list(self._candidates)
+            return Pass(tuple(one.group for one in self._candidates), *took), list(self._candidates)
         taken = np.zeros(self._columns.at.size, np.bool_)
         taken[chosen] = True
         groups, found = [], []
@@ -154,4 +157,4 @@ class _Executions:
             if here.any():
                 groups.append(one.group.only(here))
                 found.append(replace(one, deadlines=one.deadlines[here]))
-        return Pass(tuple(groups), work, rows_us), found
+        return Pass(tuple(groups), *took), found

@@ -162,7 +162,10 @@ def _program_changed(state: State, event: ProgramChanged) -> State:
     making = frozenset(which for which in state.sharing.making if which[0] not in gone)
     return replace(
         state,
-        sharing=replace(state.sharing, drawn=drawn, seen=seen, unable=state.sharing.unable - gone, making=making),
+        sharing=replace(
+            state.sharing, drawn=drawn, seen=seen, unable=state.sharing.unable - gone, making=making,
+            times=state.sharing.times.only(event.contracts),
+        ),
         rules=state.rules if event.options is None else state.rules.with_options(event.options),
         contracts=event.contracts,
         watermarks=event.watermarks,
@@ -224,8 +227,7 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
     sharing = state.sharing
     known = {which: event.drawn.get(which, one) for which, one in sharing.drawn.items()}
     state = replace(state, sharing=replace(sharing, drawn=known))
-    if any(sharing.is_ahead(group) for group in current_pass.groups):
-        state = replace(state, sharing=state.sharing.after_pass(event.took_us))
+    state = replace(state, sharing=state.sharing.after_pass(current_pass.groups, event.took_us))
     if state.rules.timed:
         state = _timed(state, current_pass, event)
     state, drop = _dropped(state)
@@ -260,7 +262,8 @@ def _timed(state: State, passed: Pass, event: PassAnswered) -> State:
     spent, part = event.rows_spent, max(0.1, 1 - state.read_meanwhile / cores)
     rows_took = _after_ended(state.rows_took, spent, part * spent.ended_us, cores)
     rows_took = rows_took.after(spent, part * (event.rows_us - spent.ended_us), cores)
-    others_us = event.took_us - event.rows_us - event.rounds_us - rows_took.row_us * spent.answer_rows
+    known_us = event.rows_us + event.rounds_us + passed.said_us + rows_took.row_us * spent.answer_rows
+    others_us = event.took_us - known_us
     due = [group for group in passed.groups if group.cohort.one.can_be_late]
     missed = sum(
         len(group.cohort) * int(np.count_nonzero(group.deadlines < event.at.wall))

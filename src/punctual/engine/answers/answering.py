@@ -34,7 +34,7 @@ from punctual.kinds.world_run import WorldsStopError
 from punctual.ports.answers import AnswerBlock, Answers
 from punctual.runtime.backend import Backend, Question
 from punctual.schedule.events import ClassCost
-from punctual.schedule.stages.sharing import Drawn
+from punctual.schedule.stages.drawn import Drawn
 
 MAX_INSTANTS_LEARNED = 10_000
 """A pass of more instants is a backlog: it says nothing about ordinary passes."""

@@ -29,7 +29,8 @@ from punctual.plan.query import Query
 from punctual.plan.shared import RowReader
 from punctual.runtime.backend import Backend, JobLimit, OverdueError
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.stages.sharing import Draw, Drawn
+from punctual.schedule.stages.drawn import Drawn
+from punctual.schedule.stages.sharing import Draw
 from punctual.schedule.stages.stage import Stage
 
 Which = tuple[str, Micros]

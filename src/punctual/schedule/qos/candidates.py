@@ -48,6 +48,8 @@ def _candidate(
         if new:
             group = replace(group, setting=share, level=0.0 if late else verdict.level)
     cohort = group.cohort
+    if one.said_us:
+        return Candidate(group, deadlines, 0.0, 0.0, 0.0, decided=new, said_us=one.said_us)
     if prices.expected(cohort) is None:
         return Candidate(group, deadlines, cohort.shared, cohort.own, 0.0, decided=new)
     # Where a share was forced, or decided before, the cost is that of it.

@@ -24,12 +24,16 @@ MAX_LUMPS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenGroup:
-    """``cost`` is that of an execution, in core time; ``curve`` that of what gives way, None where nothing does."""
+    """``cost`` is that of an execution, in core time; ``curve`` that of what gives way, None where nothing does.
+
+    ``said_us`` is how long it takes to answer an execution from what was drawn ahead; 0 where nothing was.
+    """
 
     group: FiringGroup
     deadlines: I64
     cost: ExecutionCost
     curve: QualityCurve | None
+    said_us: float = 0.0
 
     def lumps(self) -> list[I64]:
         """Its instants by number, in lumps that are decided as one, ascending."""
@@ -61,14 +65,15 @@ def open_groups(
 ) -> list[OpenGroup]:
     """All of them; what was decided before stands. ``keep`` is the share that somebody forced.
 
-    What is drawn ahead (``sharing``) is answered from what there is: that costs next to nothing.
+    What is drawn ahead (``sharing``) is answered from what there is: that keeps one core for a while.
     """
     found = []
     for group in groups:
         contract = group.cohort.one
         cost, curve = prices.of(group.cohort), giving_way(contract, keep)
         if sharing is not None and sharing.is_drawn(group):
-            found.append(OpenGroup(group, group.deadlines, ExecutionCost(), None))
+            said_us = sharing.times.of_all(group.cohort.queries)
+            found.append(OpenGroup(group, group.deadlines, ExecutionCost(fixed_us=said_us), None, said_us))
             continue
         share = group.setting if contract.sheds else None
         if share is None and group.setting is not None and contract.knob is not None:

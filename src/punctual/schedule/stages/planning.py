@@ -13,8 +13,10 @@ from punctual.schedule.cohorts import Cohort
 from punctual.schedule.epoch import AnytimeQuery
 from punctual.schedule.events import Moment
 from punctual.schedule.qos.foreseen import Outlook
+from punctual.schedule.stages.drawn import Drawn
 from punctual.schedule.stages.epoch_plans import EpochPlans
-from punctual.schedule.stages.sharing import Drawn, Sharing
+from punctual.schedule.stages.open_stages import is_ahead
+from punctual.schedule.stages.sharing import Sharing
 from punctual.schedule.stages.stage import Stage
 from punctual.schedule.state import State
 
@@ -46,7 +48,7 @@ def _known(state: State, at: Moment, until: Micros) -> Iterator[tuple[Stage, Any
     """All stages that begin until then, by the steady clock, whose rounds were measured."""
     shift = at.steady - at.wall
     for group in state.firings.groups:
-        if state.sharing.is_ahead(group) and group.released is not None:
+        if is_ahead(group, state.sharing.unable) and group.released is not None:
             numbers = range(group.number, group.answers)
             yield from _stages(state.sharing, group.cohort, group.due.instants, group.released + shift, numbers)
     outlook = Outlook(

@@ -14,7 +14,7 @@ What is drawn is in nobody's journal: an answer says itself how many rounds it r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
@@ -30,99 +30,31 @@ from punctual.schedule.online import Arrived, Ended, Event, Foreseen, Reestimate
 from punctual.schedule.online import State as Online
 from punctual.schedule.online import step as online_step
 from punctual.schedule.quality import Firing
+from punctual.schedule.stages.answer_times import AnswerTimes
+from punctual.schedule.stages.drawn import Drawn
 from punctual.schedule.stages.epoch_plans import EpochPlans
+from punctual.schedule.stages.open_stages import (
+    LEAD_TIMES,
+    LEAST_LEAD_US,
+    OpenStages,
+    answers_begin,
+    is_ahead,
+    longest_lead_us,
+    open_stages,
+)
 from punctual.schedule.stages.stage import Stage
 
+I64 = NDArray[np.int64]
+NEVER = 2**62
+"""What waits for rows is answered once these are there, and by no time."""
 JOBLET_US = 50_000.0
 """Core time of a joblet: so long whatever arrives waits for a core."""
-LEAST_LEAD_US = 30_000.0
-"""So long before its deadline an answer is begun at the latest."""
-LEAD_TIMES = 2.0
-"""So many times as long as such passes took."""
-LONGEST_LEAD = 0.5
-"""No more of a stage than this is left without draws."""
-FORGETS = 0.9
-"""How much of a long pass is remembered after the next one."""
-LEAST_ROUND_US = 1.0
 MOST_DRAWN = 256
 """So many instants are drawn for; others are answered with what is essential once they are due."""
 MOST_AT_ONCE = 16
 """So many are made ready before something else may be done,"""
 READY_US = 50_000
 """and none after so long: answers that are due wait for the one that was begun, as for a joblet."""
-SPARE = 0.8
-"""So much of the time that a job has it is expected to take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """How far the draws for an instant are: how many rounds there are, and what one costs.
-
-    ``own`` are those that each stage is to add; 0 where so many are ``needed`` in all, by what was seen of the data.
-    """
-
-    rounds: int
-    round_us: float
-    own: int = 0
-    needed: int = 0
-    least: int = 0
-    """An answer had so many before a restart."""
-    full: bool = False
-    """Whether there may be no more."""
-    at_once: int = 0
-    """Jobs of the data plane draw so many rounds each; 0: threads of the driver draw as many as they have time for."""
-    begin_us: float = 0.0
-    """What it costs to begin a job."""
-    begun: bool = False
-    """Whether somebody is at all rounds that there may be."""
-
-    @property
-    def each_us(self) -> float:
-        """What a round costs, and never nothing."""
-        return max(self.round_us, LEAST_ROUND_US)
-
-    @property
-    def least_us(self) -> float:
-        """The least that is drawn at a time: a round, or a job of them."""
-        return self.work_us(max(1, self.at_once))
-
-    def work_us(self, rounds: int) -> float:
-        """What so many rounds cost. A job that takes longer than it may is lost, so it has some time to spare.
-
-        >>> Drawn(0, 5.0).work_us(30), Drawn(0, 5.0, at_once=20, begin_us=100.0).work_us(30)
-        (150.0, 437.5)
-        """
-        if not self.at_once:
-            return rounds * self.each_us
-        return (rounds * self.each_us + ceil(rounds / self.at_once) * self.begin_us) / SPARE
-
-    def rounds_for(self, budget_us: float) -> int:
-        """How many rounds so much time is for; those of one job at most.
-
-        >>> one = Drawn(0, 5.0, at_once=20, begin_us=100.0)
-        >>> Drawn(0, 5.0).rounds_for(52.0), one.rounds_for(200.0), one.rounds_for(one.work_us(20)), one.rounds_for(9.0)
-        (11, 12, 20, 1)
-        """
-        if not self.at_once:
-            return max(1, ceil(budget_us / self.each_us))
-        return max(1, min(self.at_once, int((SPARE * budget_us - self.begin_us) / self.each_us + 1e-6)))
-
-    def target(self, number: int) -> int:
-        """How many rounds the stage of this number is to have, which begins now.
-
-        >>> Drawn(100, 5.0, own=100).target(1), Drawn(30, 5.0, own=100).target(1), Drawn(950, 5.0, own=100).target(1)
-        (200, 200, 1050)
-        >>> Drawn(100, 5.0, needed=70).target(0), Drawn(100, 5.0, needed=700).target(2)
-        (100, 700)
-        >>> Drawn(8, 5.0, own=100, least=950).target(1)
-        1050
-        """
-        if not self.own:
-            return max(self.needed, self.rounds, self.least)
-        before = max(self.own * number, self.least)
-        if number == 0 or self.rounds < before:  # nothing that was drawn before the first stage is beyond it
-            return max(before + self.own, self.rounds)
-        return self.rounds + self.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,59 +97,68 @@ class Sharing:
     """Those of them that were told to end."""
     unable: frozenset[str] = frozenset()
     """Queries for which nothing can be drawn before they are answered."""
-    took_us: float = 0.0
-    """How long passes take that answer from such draws."""
+    times: AnswerTimes = field(default_factory=AnswerTimes)
+    """How long it takes to answer from such draws."""
     seen: Mapping[str, Drawn] = field(default_factory=dict)
     """By query, what was seen of its rounds last."""
     plans: EpochPlans | None = None
     """Where epochs are planned."""
 
     def lead_us(self, contract: Contract, number: int) -> Micros:
-        """How long before its deadline the answer of this number is begun."""
-        longest = LONGEST_LEAD * (contract.allowed(number) - contract.begins(number))
-        return int(min(max(LEAST_LEAD_US, LEAD_TIMES * self.took_us), longest))
+        """How long before its deadline the answer of this number is begun, by itself."""
+        lead_us = max(LEAST_LEAD_US, LEAD_TIMES * self.times.of(contract.query))
+        return int(min(lead_us, longest_lead_us(contract, number)))
 
-    def is_ahead(self, group: FiringGroup) -> bool:
-        """Whether rounds are drawn for these firings before they are answered."""
-        return group.cohort.one.ahead and group.released is not None and self.unable.isdisjoint(group.cohort.queries)
+    def open(self, groups: tuple[FiringGroup, ...]) -> OpenStages:
+        """The stages of open firings for which rounds may be drawn."""
+        return open_stages(groups, self.unable)
 
-    def waiting(self, groups: Iterable[FiringGroup], now: Micros, most: int = MOST_AT_ONCE) -> tuple[FiringGroup, ...]:
+    def waiting(
+        self, groups: tuple[FiringGroup, ...], now: Micros, most: int = MOST_AT_ONCE
+    ) -> tuple[FiringGroup, ...]:
         """Firings whose stage has begun, and that nobody has made ready; a few of them, the earliest first."""
         left = min(most, MOST_DRAWN - len(self.drawn))
+        stages = self.open(groups)
+        chosen = (stages.begins <= now) & (answers_begin(stages, self.times) > now)
+        for line in np.flatnonzero(chosen).tolist():
+            chosen[line] = any(not self._is_known(one.query, one.at) for one in stages.stages[line])
         found: list[FiringGroup] = []
-        for group in groups:
-            if left <= 0 or not self.is_ahead(group):
-                continue
-            ends = group.deadlines - self.lead_us(group.cohort.one, group.number)
-            new = [any(not self._is_known(query, at) for query in group.cohort.queries) for at in group.due.instants]
-            chosen = (group.begins <= now) & (ends > now) & np.array(new, np.bool_)
-            chosen[np.cumsum(chosen) > max(1, left // len(group.cohort))] = False
-            if chosen.any():
-                found.append(group.only(chosen))
-                left -= found[-1].size
+        for number, places in stages.lines(chosen).items():
+            if left <= 0:
+                break
+            group, some = groups[number], np.zeros(groups[number].due.instants.size, np.bool_)
+            some[places[: max(1, left // len(group.cohort))]] = True
+            found.append(group.only(some))
+            left -= found[-1].size
         return tuple(found)
 
     def _is_known(self, query: str, at: Micros) -> bool:
         """Whether there are draws for an instant, or Spark makes its rows."""
         return (query, at) in self.drawn or (query, at) in self.making
 
-    def made(self, group: FiringGroup) -> NDArray[np.bool_]:
-        """The instants of a group whose rows nobody is making just now."""
-        instants: list[Micros] = group.due.instants.tolist()
-        return np.array([all((query, at) not in self.making for query in group.cohort.queries) for at in instants])
+    def answers_begin(self, groups: tuple[FiringGroup, ...]) -> I64:
+        """When the answer of each open stage may be begun: shortly before it is due, or once it has all it may have.
 
-    def full(self, group: FiringGroup) -> NDArray[np.bool_]:
-        """The instants of a group that no more can be drawn for: they need not wait."""
-        full = frozenset(which for which, one in self.drawn.items() if one.full)
-        instants: list[Micros] = group.due.instants.tolist()
-        queries = group.cohort.queries
-        return np.array([all((query, at) in full for query in queries) for at in instants], np.bool_)
+        One whose rows Spark makes just now is begun once these are there.
+        """
+        stages = self.open(groups)
+        later = np.maximum(stages.begins, answers_begin(stages, self.times))
+        full = [all(self._is_full(one) for one in line) for line in stages.stages]
+        found = np.where(np.array(full, np.bool_), stages.begins, later)
+        if self.making:
+            made = [all((one.query, one.at) not in self.making for one in line) for line in stages.stages]
+            found = np.where(np.array(made, np.bool_), found, NEVER)
+        return found
+
+    def _is_full(self, stage: Stage) -> bool:
+        known = self.drawn.get((stage.query, stage.at))
+        return known is not None and known.full
 
     def is_drawn(self, group: FiringGroup) -> bool:
         """Whether there are draws for all of these firings, or soon will be."""
         instants: list[Micros] = group.due.instants.tolist()
         every = ((query, at) for query in group.cohort.queries for at in instants)
-        return self.is_ahead(group) and all(self._is_known(*which) for which in every)
+        return is_ahead(group, self.unable) and all(self._is_known(*which) for which in every)
 
     def prepared(
         self, found: Mapping[tuple[str, Micros], Drawn], unable: frozenset[str], left: frozenset[tuple[str, Micros]]
@@ -237,9 +178,11 @@ class Sharing:
         seen = {query: one for (query, _at), one in found.items()}
         return replace(self, drawn={**self.drawn, **found}, seen={**self.seen, **seen})
 
-    def after_pass(self, took_us: float) -> Sharing:
-        """A pass took so long that answered from draws."""
-        return replace(self, took_us=max(took_us, FORGETS * self.took_us))
+    def after_pass(self, groups: Sequence[FiringGroup], took_us: float) -> Sharing:
+        """A pass took so long that answered these; where it answered others too, it says nothing of them."""
+        if not all(self.is_drawn(group) for group in groups):
+            return self
+        return replace(self, times=self.times.after(groups, took_us))
 
     def demands(self, now: Micros, steady: Micros) -> list[Firing]:
         """What is essential and has not begun, for the level of everybody."""
@@ -248,18 +191,15 @@ class Sharing:
 
 
 def running_stages(
-    sharing: Sharing, groups: Iterable[FiringGroup], now: Micros, answering: frozenset[Stage]
+    sharing: Sharing, groups: tuple[FiringGroup, ...], now: Micros, answering: frozenset[Stage]
 ) -> Iterator[tuple[Stage, Micros]]:
     """The stages that run now, but for those that are being answered, and until when there is time to draw."""
-    for group in groups:
-        if not sharing.is_ahead(group):
-            continue
-        ends = group.deadlines - sharing.lead_us(group.cohort.one, group.number)
-        for place in np.flatnonzero((group.begins <= now) & (ends > now)).tolist():
-            for query in group.cohort.queries:
-                stage = Stage(query, int(group.due.instants[place]), group.number)
-                if stage not in answering:
-                    yield stage, int(ends[place])
+    stages = sharing.open(groups)
+    ends = answers_begin(stages, sharing.times)
+    for line in np.flatnonzero((stages.begins <= now) & (ends > now)).tolist():
+        for stage in stages.stages[line]:
+            if stage not in answering:
+                yield stage, int(ends[line])
 
 
 def stages_of(groups: Iterable[FiringGroup]) -> frozenset[Stage]:

@@ -10,42 +10,52 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.schedule.cohorts import Cohort
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.stages.sharing import Sharing
+from punctual.schedule.stages.open_stages import OpenStages, open_stages
+from punctual.schedule.stages.sharing import NEVER, Sharing
 
 I64 = NDArray[np.int64]
-NEVER = 2**62
-"""What waits for rows is answered once these are there, and by no time."""
 
 
-def ready(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> tuple[FiringGroup, ...]:
+def ready(
+    groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | None = None
+) -> tuple[FiringGroup, ...]:
     """The firings that may be answered now: their stage has begun, and where rounds are drawn it is about to end.
 
     ``sharing`` is None where nobody draws before answers are due.
     """
-    found: list[FiringGroup] = []
-    for group in groups:
-        begins = _begins(group, sharing)
-        if begins is None:
-            found.append(group)
-        elif (begun := begins <= now).any():
-            found.append(group.only(begun))
-    return tuple(found)
+    stages, begin = _times(groups, sharing)
+    found = stages.lines(begin <= now)
+    for number, begins in stages.others:
+        found[number] = np.arange(groups[number].due.instants.size) if begins is None else np.flatnonzero(begins <= now)
+    return tuple(_only(groups[number], found[number]) for number in sorted(found) if found[number].size)
 
 
-def any_ready(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> bool:
+def any_ready(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | None = None) -> bool:
     """Whether there are any."""
-    every = (_begins(group, sharing) for group in groups)
-    return any(begins is None or bool((begins <= now).any()) for begins in every)
+    stages, begin = _times(groups, sharing)
+    others = any(begins is None or bool((begins <= now).any()) for _number, begins in stages.others)
+    return others or bool((begin <= now).any())
 
 
-def next_begin(groups: Iterable[FiringGroup], now: Micros, sharing: Sharing | None = None) -> Micros | None:
+def next_begin(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | None = None) -> Micros | None:
     """When the next stage begins that has not begun yet, or the next answer; None where none waits."""
-    found: list[Micros] = []
-    for group in groups:
-        if (begins := _begins(group, sharing)) is not None:
-            times = [begins, group.begins] if sharing is not None and sharing.is_ahead(group) else [begins]
-            found += [int(later.min()) for one in times if (later := one[(one > now) & (one < NEVER)]).size]
-    return min(found, default=None)
+    stages, begin = _times(groups, sharing)
+    times = np.concatenate([begin, stages.begins, *(one for _number, one in stages.others if one is not None)])
+    later = times[(times > now) & (times < NEVER)]
+    return int(later.min()) if later.size else None
+
+
+def _times(groups: tuple[FiringGroup, ...], sharing: Sharing | None) -> tuple[OpenStages, I64]:
+    """The open stages, and when the answer of each may be begun."""
+    if sharing is None:
+        return open_stages(groups, None), np.zeros(0, np.int64)
+    return sharing.open(groups), sharing.answers_begin(groups)
+
+
+def _only(group: FiringGroup, places: I64) -> FiringGroup:
+    chosen = np.zeros(group.due.instants.size, np.bool_)
+    chosen[places] = True
+    return group.only(chosen)
 
 
 def deadlines_to_come(groups: Iterable[FiringGroup], now: Micros) -> Iterator[tuple[Cohort, I64]]:
@@ -56,13 +66,3 @@ def deadlines_to_come(groups: Iterable[FiringGroup], now: Micros) -> Iterator[tu
             for number in range(group.number, group.answers):
                 waiting = released + contract.begins(number) > now
                 yield group.cohort, released[waiting] + contract.allowed(number)
-
-
-def _begins(group: FiringGroup, sharing: Sharing | None) -> I64 | None:
-    """When each of them may be answered; None where none has to wait: nothing does where no time counts."""
-    if group.released is None:
-        return None
-    if sharing is not None and sharing.is_ahead(group):
-        later = np.maximum(group.begins, group.deadlines - sharing.lead_us(group.cohort.one, group.number))
-        return np.where(sharing.made(group), np.where(sharing.full(group), group.begins, later), NEVER)
-    return group.begins if group.number else None
