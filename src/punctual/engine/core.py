@@ -31,6 +31,7 @@ from punctual.engine.held.held_batches import Applied, HeldBatches
 from punctual.engine.journal import Journal
 from punctual.engine.ledger import Ledger
 from punctual.engine.program.admitting import refuse_hopeless, short_deadlines
+from punctual.engine.program.kernels import load_kernels
 from punctual.engine.program.programs import Change, Programs
 from punctual.engine.program.running_program import RunningProgram
 from punctual.engine.program.tables import Tables
@@ -119,6 +120,7 @@ class Core:
         planned = self.programs.plan(change, self.progress)
         if self._timed:
             self._admit(planned, change.options.tick_us)
+            load_kernels(planned.catalog.queries.values())
         self._remind(change.feeds)
         queries = list(change.catalog.queries.values())
         self.delivery.claim([query.name for query in queries], in_order(queries))

@@ -90,6 +90,9 @@ class UnderLoad:
         """Whether more can be drawn for an answer before it is given, the longer the better."""
         return False
 
+    def load_kernels(self) -> None:
+        """Have what its answers need in memory: where that is much, the first deadline is no time for it."""
+
     def drawn_by_jobs(self, query: Query) -> bool:
         """Whether jobs of the data plane draw ahead for it; else threads of the driver do, once the window was read."""
         return False

@@ -68,7 +68,7 @@ from punctual.schedule.stages.sharing import (
     stages_of,
 )
 from punctual.schedule.stages.stage import Stage
-from punctual.schedule.stages.waiting import any_ready
+from punctual.schedule.stages.waiting import any_ready, next_answer
 from punctual.schedule.state import State
 
 MOST_BASES_BEHIND = 4
@@ -341,7 +341,9 @@ def _holder_work(state: State, at: Moment) -> tuple[State, list[Command]]:
         # draw all rounds: so one window has its turn between two passes.
         waiting = state.draws.waiting(state.firings.groups, at.wall, 1 if ready else MOST_AT_ONCE)
         if waiting and (not ready or state.passed):
-            return replace(state, holder="prepare", passed=False), [Prepare(waiting, at.steady + READY_US)]
+            soon = next_answer(state.firings.groups, at.wall, state.draws)  # it waits for one that was begun, at most
+            within = READY_US if soon is None else min(READY_US, soon - at.wall)
+            return replace(state, holder="prepare", passed=False), [Prepare(waiting, at.steady + within)]
     waits = ready and (hurry or not state.rules.timed)
     if state.unapplied and not waits:
         if compaction and not ready and state.since_base > len(state.unapplied):

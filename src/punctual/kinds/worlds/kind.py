@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
+import numpy as np
 import pyarrow as pa
 
 from punctual.clock import Micros
 from punctual.errors import InternalError, PunctualError
+from punctual.kernel.arrays.row_order import row_order
+from punctual.kernel.draw.warm_draw import warm_draw
 from punctual.kernel.panes.panes import Answered
 from punctual.kinds.job import Job
 from punctual.kinds.kind import Kind
@@ -39,6 +43,13 @@ from punctual.sql.syntax.clauses import AnswersClause, ConfidenceClause, RoundsC
 from punctual.sql.syntax.select import SelectSyntax
 
 
+@cache
+def _load_kernels() -> None:
+    """Once in a process: Numba reads machine code of a kernel, and much of itself, when one is called first."""
+    row_order([pa.array([1.0, 2.0]), pa.array(["a", None])], np.zeros(2, np.int64))
+    warm_draw()
+
+
 class _DrawnInTime(Kind[Worlds]):
     """What gives way, and what is drawn before an answer is due."""
 
@@ -63,6 +74,9 @@ class _DrawnInTime(Kind[Worlds]):
             return bool(query.stages)
         called = any(isinstance(one, Called) for one in body.aggregates)
         return bool(query.stages) and not body.drawn_keys and not called
+
+    def load_kernels(self) -> None:
+        _load_kernels()
 
     def drawn_by_jobs(self, query: Query) -> bool:
         return self.body_of(query).by_rows

@@ -5,8 +5,9 @@ firings alone is worked out once for each set of them, and kept as long as they 
 
 Model
 -----
-One thread answers. So answers that are due about together are begun one after the other: from the latest deadline back,
-each is begun before the next one by what it takes itself, and what it takes is taken for twice as long as was learned.
+One thread answers, and it may be at something else for a moment. So answers that are due about together are begun one
+after the other: from the latest deadline back, each is begun before the next one by what it takes itself, and all of
+them a little before that.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from punctual.schedule.stages.stage import Stage
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LEAST_LEAD_US = 30_000.0
-"""So long before its deadline an answer is begun at the latest."""
-LEAD_TIMES = 2.0
-"""So many times as long as such answers took."""
+LEAST_LEAD_US = 40_000.0
+"""So long before its deadline an answer is through: whoever answers may not come to it at once, and it may take longer
+than such answers took."""
 LONGEST_LEAD = 0.5
 """No more of a stage than this is left without draws."""
 
@@ -101,15 +101,15 @@ def longest_lead_us(contract: Contract, number: int) -> float:
 @lru_cache(maxsize=8)
 def answers_begin(stages: OpenStages, times: AnswerTimes) -> I64:
     """When the answer of each line is begun."""
-    took = LEAD_TIMES * np.array([times.of_all(one.query for one in line) for line in stages.stages])
+    took = np.array([times.of_all(one.query for one in line) for line in stages.stages])
     return begun_in_turn(stages.deadlines, took, stages.longest)
 
 
 def begun_in_turn(deadlines: I64, took_us: F64, longest_us: F64) -> I64:
-    """When to begin answers that take so long, one after the other, so that all are through by their deadlines.
+    """When to begin answers that take so long, one after the other, so that all are through before their deadlines.
 
-    >>> begun_in_turn(np.array([100_000, 100_000, 900_000]), np.array([4e4, 3e4, 1e4]), np.full(3, 1e6)).tolist()
-    [30000, 70000, 870000]
+    >>> begun_in_turn(np.array([200_000, 200_000, 900_000]), np.array([4e4, 3e4, 1e4]), np.full(3, 1e6)).tolist()
+    [90000, 130000, 850000]
     """
     if not deadlines.size:
         return deadlines
@@ -118,4 +118,4 @@ def begun_in_turn(deadlines: I64, took_us: F64, longest_us: F64) -> I64:
     latest = np.minimum.accumulate((deadlines[order] - through)[::-1])[::-1] + through - took_us[order]
     lead = np.empty(deadlines.size)
     lead[order] = deadlines[order] - latest
-    return deadlines - np.minimum(np.maximum(lead, LEAST_LEAD_US), longest_us).astype(np.int64)
+    return deadlines - np.minimum(LEAST_LEAD_US + lead, longest_us).astype(np.int64)

@@ -34,7 +34,6 @@ from punctual.schedule.stages.answer_times import AnswerTimes
 from punctual.schedule.stages.drawn import Drawn
 from punctual.schedule.stages.epoch_plans import EpochPlans
 from punctual.schedule.stages.open_stages import (
-    LEAD_TIMES,
     LEAST_LEAD_US,
     OpenStages,
     answers_begin,
@@ -106,7 +105,7 @@ class Sharing:
 
     def lead_us(self, contract: Contract, number: int) -> Micros:
         """How long before its deadline the answer of this number is begun, by itself."""
-        lead_us = max(LEAST_LEAD_US, LEAD_TIMES * self.times.of(contract.query))
+        lead_us = LEAST_LEAD_US + self.times.of(contract.query)
         return int(min(lead_us, longest_lead_us(contract, number)))
 
     def open(self, groups: tuple[FiringGroup, ...]) -> OpenStages:

@@ -37,6 +37,13 @@ def any_ready(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | N
     return others or bool((begin <= now).any())
 
 
+def next_answer(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing) -> Micros | None:
+    """When the next answer is begun that was drawn for; None where there is none to come."""
+    begin = sharing.answers_begin(groups)
+    later = begin[(begin > now) & (begin < NEVER)]
+    return int(later.min()) if later.size else None
+
+
 def next_begin(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | None = None) -> Micros | None:
     """When the next stage begins that has not begun yet, or the next answer; None where none waits."""
     stages, begin = _times(groups, sharing)
