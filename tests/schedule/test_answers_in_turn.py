@@ -63,7 +63,7 @@ def test_nobody_joins_who_would_make_the_first_one_late() -> None:
     script.take(script.applied(2))
     script.until(20.5)
     script.take(script.committed(3, 30.5))
-    script.until(20.87)
+    script.until(20.8)
     assert not [one for one in script.through.values() if one > 20 * SECOND]
     script.take(script.applied(3))
     script.until(30)

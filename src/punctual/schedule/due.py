@@ -104,8 +104,8 @@ class DueInstants(NamedTuple):
     number: I64
     runs: tuple[Run, ...]
 
-    def only(self, chosen: NDArray[np.bool_]) -> DueInstants:
-        """Some of them."""
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> DueInstants:
+        """Some of them, or all in another order."""
         return DueInstants(self.instants[chosen], self.ran[chosen], self.number[chosen], self.runs)
 
     def repeated(self, times: int) -> DueInstants:

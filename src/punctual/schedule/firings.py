@@ -91,17 +91,19 @@ class FiringGroup:
 
     @staticmethod
     def joined(groups: Sequence[FiringGroup]) -> FiringGroup:
-        """Groups of one cohort, of several batches, as one: of the newest batch."""
+        """Groups of one cohort, of several batches, as one of the newest batch, its instants in their order."""
         late = None
         if any(group.late is not None for group in groups):
             none = [np.zeros((len(g.cohort), g.due.instants.size), np.int64) for g in groups]
             late = np.concatenate([zero if g.late is None else g.late for g, zero in zip(groups, none)], axis=1)
         released = [group.released for group in groups if group.released is not None]
+        due = DueInstants.joined([group.due for group in groups])
+        order = np.argsort(due.instants, kind="stable")
         return replace(
             groups[-1],
-            due=DueInstants.joined([group.due for group in groups]),
-            released=np.concatenate(released) if released else None,
-            late=late,
+            due=due.only(order),
+            released=np.concatenate(released)[order] if released else None,
+            late=None if late is None else late[:, order],
         )
 
     def only(self, chosen: Bools) -> FiringGroup:

@@ -46,6 +46,8 @@ from punctual.schedule.stages.stage import Stage
 I64 = NDArray[np.int64]
 NEVER = 2**62
 """What waits for rows is answered once these are there, and by no time."""
+ENDING_US = 10_000
+"""So long an answer waits for joblets, which end when it may be begun."""
 JOBLET_US = 50_000.0
 """Core time of a joblet: so long whatever arrives waits for a core."""
 MOST_DRAWN = 256
@@ -85,6 +87,8 @@ class Sharing:
     """By the name that :mod:`punctual.schedule.online` has for them."""
     targets: Mapping[str, int] = field(default_factory=dict)
     """By the same name, how many rounds it is to have."""
+    ends: Mapping[str, Micros] = field(default_factory=dict)
+    """Until when there is time for it, by the steady clock: sooner than it was thought once others are due with it."""
     drawn: Mapping[tuple[str, Micros], Drawn] = field(default_factory=dict)
     making: frozenset[tuple[str, Micros]] = frozenset()
     """Instants whose rows Spark makes: they are answered once these are there."""
@@ -138,16 +142,24 @@ class Sharing:
     def answers_begin(self, groups: tuple[FiringGroup, ...]) -> I64:
         """When the answer of each open stage may be begun: shortly before it is due, or once it has all it may have.
 
-        One whose rows Spark makes just now is begun once these are there.
+        One whose rows Spark makes just now is begun once these are there, and one for which a joblet is just ending
+        once it has: what it has drawn counts.
         """
         stages = self.open(groups)
         later = np.maximum(stages.begins, answers_begin(stages, self.times))
+        ending = {one for one in self.drawing.values() if not self._is_by_jobs(one)}
+        if ending:
+            later += ENDING_US * np.array([not ending.isdisjoint(line) for line in stages.stages], np.int64)
         full = [all(self._is_full(one) for one in line) for line in stages.stages]
         found = np.where(np.array(full, np.bool_), stages.begins, later)
         if self.making:
             made = [all((one.query, one.at) not in self.making for one in line) for line in stages.stages]
             found = np.where(np.array(made, np.bool_), found, NEVER)
         return found
+
+    def _is_by_jobs(self, stage: Stage) -> bool:
+        known = self.drawn.get((stage.query, stage.at))
+        return known is not None and known.at_once > 0
 
     def _is_full(self, stage: Stage) -> bool:
         known = self.drawn.get((stage.query, stage.at))
@@ -272,7 +284,8 @@ def shared(
             events.append(Arrived(cores.steady, name, lifetime, known.least_us, granted))
     events.append(Foreseen(cores.steady, None, bonus=cores.spare))
     now_running = {name: stage for name, (stage, _until) in wanted.items()}
-    sharing = replace(sharing, online=online, running=now_running, targets=targets)
+    ends_at = {name: until + cores.steady - cores.now for name, (_stage, until) in wanted.items()}
+    sharing = replace(sharing, online=online, running=now_running, targets=targets, ends=ends_at)
     unwanted = {joblet for joblet, stage in sharing.drawing.items() if stage not in stages}
     unwanted |= set() if cores.spare else _bonus_of_threads(sharing)
     ends = tuple(sorted(unwanted - sharing.ended))
@@ -371,7 +384,8 @@ def _told(sharing: Sharing, events: Iterable[Event]) -> tuple[Sharing, list[Draw
                 known = sharing.drawn[stage.query, stage.at]
                 rounds = known.rounds_for(command.joblet.budget)
                 given[command.joblet.number], drawing[command.joblet.number] = rounds, stage
-                draws.append(Draw(command.joblet.number, stage, rounds, int(command.joblet.until)))
+                until = int(min(command.joblet.until, sharing.ends[command.joblet.name]))
+                draws.append(Draw(command.joblet.number, stage, rounds, until))
     return replace(sharing, online=online, given=given, drawing=drawing), draws
 
 
