@@ -149,7 +149,7 @@ class Answering:
         costs: tuple[ClassCost, ...] = ()
         if self._timed and memory.scan:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
-        drawn = {} if bounds.ahead is None else bounds.ahead.known()
+        drawn = {} if bounds.ahead is None else bounds.ahead.known(row_jobs)
         return AnsweredPass(
             blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, None, from_rows, drawn, rounds_us
         )

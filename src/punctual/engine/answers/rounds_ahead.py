@@ -324,9 +324,11 @@ class RoundsAhead:
             if query not in queries:
                 self._jobs.pop(query, None)
 
-    def known(self) -> dict[Which, Drawn]:
-        """How far all of them are."""
-        return {which: self._drawn(which, one) for which, one in self._kept.items()}
+    def known(self, jobs: Iterable[JobGroup]) -> dict[Which, Drawn]:
+        """How far those of some jobs are."""
+        every = ((job.asked.queries.tolist(), job.due.instants.tolist()) for job in jobs)
+        wanted = ((query, at) for queries, instants in every for query in queries for at in instants)
+        return {which: self._drawn(which, one) for which in wanted if (one := self._kept.get(which)) is not None}
 
     def _drawn(self, which: Which, kept: _Kept) -> Drawn:
         one = kept.drawing

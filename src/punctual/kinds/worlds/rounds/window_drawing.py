@@ -60,7 +60,7 @@ class WindowDrawing:
         self._changed = Condition()
         self._parts: list[Any] = []
         self._later: dict[int, Any] = {}
-        self._begun = 0
+        self._begun = self._rounds = 0
         self._now: Callable[[], float] = float if run.meter is None else run.meter.now
         self.drawn_us = 0.0
         """Core time of all draws but for those that panes keep, where somebody measures it."""
@@ -81,7 +81,7 @@ class WindowDrawing:
     @property
     def rounds(self) -> int:
         """How many rounds there are: the longest beginning without a gap."""
-        return sum(part.rounds for part in self._parts)
+        return self._rounds
 
     @property
     def kept(self) -> int:
@@ -194,8 +194,9 @@ class WindowDrawing:
         with self._changed:
             self.drawn_us += self._now() - began if some.start >= self.kept else 0.0
             self._later[some.start] = part
-            while (following := self._later.pop(self.rounds, None)) is not None:
+            while (following := self._later.pop(self._rounds, None)) is not None:
                 self._parts.append(following)
+                self._rounds += following.rounds
             self._changed.notify_all()
 
 
