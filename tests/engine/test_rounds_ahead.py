@@ -28,6 +28,7 @@ from punctual.kinds.worlds.rounds.window_drawing import WindowDrawing
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import Backend, RowAnswers, RowWork
 from punctual.schedule.stages.drawn import Drawn
+from punctual.schedule.stages.sharing import Sharing
 from tests.engine.worked_clock import Worked, moved_by_rounds
 from tests.inprocess.backend import InProcess
 
@@ -182,6 +183,31 @@ def test_what_spark_cannot_make_takes_nothing_from_others(tmp_path: Path) -> Non
     found = live(tmp_path, program, 3, clock, lambda: backend)
     assert [one["query"] for one in found] == ["good"] * 3
     assert found[0]["rounds"] > 50
+
+
+def test_further_answers_go_on_from_what_the_first_one_drew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody has made an instant ready before it is to be answered, since too much is due."""
+    windows, real = list[int](), WindowDrawing.__init__
+
+    def counted(self: WindowDrawing, *given: Any, **named: Any) -> None:
+        windows.append(given[2])
+        real(self, *given, **named)
+
+    monkeypatch.setattr(WindowDrawing, "__init__", counted)
+    monkeypatch.setattr(Sharing, "waiting", lambda _self, _groups, _now, _most=0: ())
+    clock = ManualClock(START + 1_000 * SECOND)
+    program = f"CREATE QUERY q AS {SUMS} PERIOD 10 SECONDS {STAGES} ROUNDS 50;"
+    found = live(tmp_path, program, 3, clock)
+    rounds = [one["rounds"] for one in found]
+    assert 1 <= rounds[0] <= 50, "its own, and no more: it was to be answered"
+    assert rounds[1] > 100, "by joblets, until it was due"
+    assert rounds == sorted(rounds)
+    assert windows == [START + 10 * SECOND]
+    for number, one in enumerate(written(tmp_path, "q")):
+        again = replayed(tmp_path / f"again{number}", SUMS, one["rounds"])
+        assert (one["rows"], one["error"]) == (again["rows"], again["error"])
 
 
 def test_nobody_waits_until_spark_has_made_rows_of_others(tmp_path: Path) -> None:

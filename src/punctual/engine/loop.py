@@ -384,7 +384,7 @@ class Loop:
             gone = frozenset(name for name, _why in failed)
             rows_spent = found.rows_spent + RowsSpent(finish_us=found.from_rows * delivered_us)
             rows = found.rows_us, rows_spent, found.executions, self.core.delivery.closed_before
-            rounds = found.drawn, found.rounds_us
+            rounds = self.core.ahead.kept(found.drawn, found.made), found.rounds_us
             self._send(PassAnswered(self._now(), took, gone, found.costs, *rows, *rounds))
             if self.state.rules.timed and self.state.executions:
                 self._warnings.found(warnings(self.state))

@@ -224,10 +224,8 @@ def _pass_answered(state: State, event: PassAnswered) -> tuple[State, list[Comma
         logged_before=event.logged_before,
         measured=learned(state.measured, event.costs) if state.rules.replans else state.measured,
     )
-    sharing = state.sharing
-    known = {which: event.drawn.get(which, one) for which, one in sharing.drawn.items()}
-    state = replace(state, sharing=replace(sharing, drawn=known))
-    state = replace(state, sharing=state.sharing.after_pass(current_pass.groups, event.took_us))
+    sharing = state.sharing.after_pass(current_pass.groups, event.took_us)
+    state = replace(state, sharing=sharing.with_drawn(event.drawn))
     if state.rules.timed:
         state = _timed(state, current_pass, event)
     state, drop = _dropped(state)

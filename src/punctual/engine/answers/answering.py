@@ -12,7 +12,7 @@ from punctual.engine.answers.answer_blocks import answer_blocks
 from punctual.engine.answers.kind_memories import KindMemories
 from punctual.engine.answers.last_answers import LastAnswers
 from punctual.engine.answers.pass_spent import PassAccounts, PassSpent, Stopwatch
-from punctual.engine.answers.rounds_ahead import RoundsAhead
+from punctual.engine.answers.rounds_ahead import MadeReady, RoundsAhead
 from punctual.engine.answers.row_answers import Failed, RowBounds, answer_rows
 from punctual.engine.answers.row_coverage import RowCoverage
 from punctual.engine.answers.row_model import RowModel
@@ -63,6 +63,8 @@ class AnsweredPass:
     """How far draws ahead are."""
     rounds_us: float = 0.0
     """How long rounds were drawn for its answers while it was finished."""
+    made: MadeReady | None = None
+    """What further answers go on from."""
 
 
 def _rows(answered: Sequence[AnsweredJobs]) -> int:
@@ -151,8 +153,9 @@ class Answering:
             costs = tuple(_class_costs(jobs, timing, spent, self._clock.monotonic() - began))
         drawn = {} if bounds.ahead is None else bounds.ahead.known(row_jobs)
         return AnsweredPass(
-            blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, None, from_rows, drawn, rounds_us
-        )
+            blocks, tuple(failed), costs, accounts.spent(), rows_us, rows_spent, None, from_rows, drawn, rounds_us,
+            None if bounds.ahead is None else bounds.ahead.take_made(),
+        )  # fmt: skip
 
     def _blocks(self, answered: Sequence[AnsweredJobs], failed: Failed, now: Callable[[], Micros]) -> Answers:
         """The blocks of all queries but those that have ``failed``: one that cannot have its worlds is added."""

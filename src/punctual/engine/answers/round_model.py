@@ -24,7 +24,11 @@ class RoundModel:
     def told(self, query: str, ready_us: float, drawn_us: float, drawn: int, rounds: int) -> None:
         """An answer took so long besides its rounds, and so long for these; it was to have so many new ones."""
         self.learn(query, ready_us, drawn_us, drawn, rounds)
-        self._spent_us += ready_us + drawn_us
+        self.spend(ready_us + drawn_us)
+
+    def spend(self, used_us: float) -> None:
+        """Core time of draws that an answer waited for."""
+        self._spent_us += used_us
 
     def learn(self, query: str, ready_us: float, drawn_us: float, drawn: int, rounds: int) -> None:
         """The same of what others did, while something else was done here."""

@@ -128,6 +128,8 @@ class RoundsAhead:
         """Instants whose rows Spark has to make."""
         self._making = JobLimit(0)
         """Of the job that does so last."""
+        self._made_now: dict[Which, _Kept] = {}
+        """Drawings that were made while their first answer was: the holder's, until the pass is through."""
 
     def prepare(self, groups: Sequence[FiringGroup], until: Micros) -> Callable[[], MadeReady]:
         """Make firings ready, on the holder's thread: one at least, and none after that time."""
@@ -296,6 +298,40 @@ class RoundsAhead:
         self.end(list(self._limits))
         self._making.end()
 
+    def make_now(self, job: JobGroup, rows: Answered, run: WorldRun) -> dict[Micros, Drawing]:
+        """Drawings of instants that nobody made ready before they were to be answered, if further answers come.
+
+        They have what their answer asks for; the next ones go on from there.
+        """
+        (one,) = job.asked.asked
+        query, found = one.reader.query, dict[Micros, Drawing]()
+        if job.number + 1 >= len(query.due_us) or not kind_of(query).draws_ahead(query):
+            return found
+        share = 1.0 if job.setting is None else job.setting
+        for place, at in enumerate(job.due.instants.tolist()):
+            if (query.name, at) not in self._made_now:
+                alone, began = job.only(job.due.instants == at), self._clock.thread_us()
+                self._made_now |= self._ready(alone, rows.part(place, place + 1), run, began)
+            kept = self._made_now[query.name, at]
+            found[at] = kept.drawing
+            new, began = kept.drawing.own or kept.drawing.needed, self._clock.thread_us()
+            wanted = new * job.number + max(1, round(share * new))
+            before = kept.drawing.rounds
+            while (left := wanted - kept.drawing.rounds) > 0 and kept.drawing.draw(left):
+                pass
+            kept.add(kept.drawing.rounds - before, self._clock.thread_us() - began)
+            self._model.spend(kept.used_us + kept.ready_us)
+        return found
+
+    def take_made(self) -> MadeReady | None:
+        """What was made while it was answered; None where nothing was."""
+        made, self._made_now = self._made_now, {}
+        return MadeReady(made, frozenset()) if made else None
+
+    def kept(self, drawn: Mapping[Which, Drawn], made: MadeReady | None) -> Mapping[Which, Drawn]:
+        """How far draws are after a pass; what was made in it is kept."""
+        return drawn if made is None else {**drawn, **self.keep(made)[0]}
+
     def of(self, query: str, instants: Iterable[Micros]) -> dict[Micros, Drawing]:
         """What was drawn for some instants of a query."""
         known = ((at, self._kept.get((query, at))) for at in instants)
@@ -305,7 +341,7 @@ class RoundsAhead:
         """Core time of draws that no answer has accounted for; the model learns what rounds cost."""
         found = []
         for at in instants:
-            one = self._kept.get((query, at))
+            one = self._kept.get((query, at)) or self._made_now.get((query, at))
             if one is not None:
                 found.append(FiringSpent(query, at, 0, one.used_us - one.accounted_us))
                 one.accounted_us = one.used_us

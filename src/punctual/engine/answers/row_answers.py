@@ -171,7 +171,7 @@ def _together(
     answered, jobs = _drawn_ahead(jobs, bounds)
     here = [job for job in jobs if is_read_here(_reader(job), job.due.instants, memory.rows)]
     known = ReadWindows()
-    answered += [AnsweredJobs([job], read_here(job, _reader(job), memory.rows, known)) for job in here]
+    answered += [_read_here(job, memory, bounds, known) for job in here]
     jobs = [job for job in jobs if job not in here]
     if not jobs:
         return answered
@@ -207,6 +207,15 @@ def _drawn_ahead(jobs: Sequence[JobGroup], bounds: RowBounds) -> tuple[list[Answ
             gave = of_tables([nothing] * int(drawn.sum()))
             answered.append(AnsweredJobs([replace(job.only(drawn), drawings=drawings)], gave))
     return answered, left
+
+
+def _read_here(job: JobGroup, memory: Holders, bounds: RowBounds, known: ReadWindows) -> AnsweredJobs:
+    """A job whose rows the driver reads itself; where time counts, further answers go on from what it draws."""
+    rows = read_here(job, _reader(job), memory.rows, known)
+    if bounds.ahead is None or not bounds.hurries or bounds.worlds is None:
+        return AnsweredJobs([job], rows)
+    drawings = bounds.ahead.make_now(job, rows, replace(bounds.worlds, shared=None))
+    return AnsweredJobs([replace(job, drawings=drawings)], rows)
 
 
 def _drawings(job: JobGroup, bounds: RowBounds) -> dict[Micros, Drawing]:
