@@ -188,7 +188,7 @@ def test_rows_that_do_not_exist_are_in_no_world(tmp_path: Path) -> None:
 def check_missing_values(folder: Path, backend: Callable[[], Backend] = in_process) -> None:
     """What is missing is found in the window of a task as it is on the driver."""
     over = "FROM weather [RANGE 4 SECONDS] GROUP BY k"
-    program = DECLARED.format(missing="") + (
+    program = DECLARED.format(missing=" IF load > 80 AND (k <> 'k1' OR lat < 5)") + (
         f"CREATE QUERY kernel AS SELECT k, avg(load) AS l, avg(temp) AS t, max(rain) AS r {over} {PERIOD}"
         f" CREATE QUERY spark AS SELECT k, avg(load) AS l, avg(temp) AS t, max(rain) AS r, stddev(temp) AS s"
         f" {over} {PERIOD}"
@@ -209,6 +209,15 @@ def check_missing_values(folder: Path, backend: Callable[[], Backend] = in_proce
 def test_missing_values_are_found_alike(tmp_path: Path) -> None:
     assert {"load", "temp", "rain"} <= set(WEATHER.laws)
     check_missing_values(tmp_path)
+
+
+def test_what_only_spark_can_judge_is_not_there_yet_where_spark_answers() -> None:
+    program = DECLARED.format(missing=" IF k LIKE 'k%'") + "CREATE QUERY q AS SELECT stddev(load) AS s FROM weather "
+    with pytest.raises(ProgramErrors) as refused:
+        compile_program(program + "[RANGE 4 SECONDS] PERIOD 4 SECONDS;", base=".")
+    (error,) = refused.value.errors
+    assert error.code == "plan.not-yet"
+    assert error.fact.startswith("IF k like 'k%', where Spark answers")
 
 
 def test_nothing_is_read_where_there_are_no_rows(tmp_path: Path) -> None:

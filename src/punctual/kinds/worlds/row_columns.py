@@ -7,25 +7,21 @@ they are, nobody has to ask Spark (``RowStatement.plain``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from punctual.clock import Micros
-from punctual.errors import BindError, Span
-from punctual.kernel.draw.bundle_values import Kind
-from punctual.kinds.worlds.evaluate import kind_of
+from punctual.errors import Span
+from punctual.kinds.worlds.missing_if import known_condition
 from punctual.own_names import MARK, ROW_IDENTITY, joined_column, joined_columns, joined_flag, own
 from punctual.plan.expression import Expression, column_of, compose, conjunction
-from punctual.plan.relation import Column, Stream, find_column
+from punctual.plan.relation import Column, Stream
 from punctual.plan.row_query import RowStatement, RowWindow, SparkText, Token, WindowPlace, Word
 from punctual.plan.rows import Join
 from punctual.plan.sql_text import quoted
 from punctual.plan.uncertain import FoundBy, GivenBy
-from punctual.plan.world_expression import CertainColumn, Leaf, OfColumns, WorldExpression, renumbered
+from punctual.plan.world_expression import WorldExpression, renumbered
 from punctual.plan.worlds import Attribute, Existence
-
-OTHERS: Mapping[str, Kind] = {"FLOAT": "number", "DOUBLE": "number", "BOOLEAN": "truth", "STRING": "text"}
-"""What columns are that can be reckoned with and are no whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +79,12 @@ class RowColumns:
         """The column that has the value where there is one, and where it is missing besides."""
         if law.missing_if is None:
             return self._column(of, column.name), None
-        if law.known_if is None or not _is_condition(law.known_if, of.stream):
+        known = known_condition(law, of.stream)
+        if known is None:
             value = column_of(column.name)
             return self.number(compose("CASE WHEN (", law.missing_if, ") THEN NULL ELSE ", value, " END")), None
-        numbers = [self._column(of, name) for name in law.known_if.columns]
-        return self._column(of, column.name), renumbered(law.known_if.expression, numbers)
+        numbers = [self._column(of, name) for name in known.columns]
+        return self._column(of, column.name), renumbered(known.expression, numbers)
 
     def existence(self) -> tuple[Existence, ...]:
         """Which rows may not exist, by the columns of streams."""
@@ -138,22 +135,6 @@ class RowColumns:
         if ROW_IDENTITY in named:
             columns = (*columns, ROW_IDENTITY)
         return RowWindow(of.stream.name, of.range_us + self.looks_back_us, columns)
-
-
-def _is_condition(known: OfColumns, stream: Stream) -> bool:
-    """Whether it is true or false of a row; what is wrong with any other Spark says."""
-    columns = [find_column(stream.columns, name) for name in known.columns]
-
-    def leaf_kind(leaf: Leaf) -> Kind:
-        assert isinstance(leaf, CertainColumn), "nothing of a row is drawn yet"
-        column = columns[leaf.number]
-        assert column is not None, "a column that was found where the stream was declared"
-        return OTHERS.get(column.type, "whole")
-
-    try:
-        return kind_of(known.expression, leaf_kind) == "truth"
-    except BindError:
-        return False
 
 
 def _joined(join: Join, columns: Sequence[str]) -> tuple[str, str]:

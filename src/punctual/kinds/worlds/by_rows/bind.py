@@ -21,6 +21,7 @@ from punctual.kinds.worlds.by_rows.rounds_of_windows import RoundsOfWindows, rou
 from punctual.kinds.worlds.by_rows.select_parts import SelectPart, select_parts, set_operations
 from punctual.kinds.worlds.by_rows.uncertain_names import UncertainNames
 from punctual.kinds.worlds.by_rows.windows import drawn_attributes, in_rounds, is_drawn, uncertain_columns
+from punctual.kinds.worlds.missing_if import known_condition
 from punctual.own_names import own
 from punctual.plan.expression import column_of
 from punctual.plan.query import Output
@@ -134,9 +135,11 @@ class _Binder:
             if isinstance(written, RowsWindow) and is_drawn(window, stream):
                 self.problems.not_yet("this window over uncertain attributes", written.span, "use [RANGE ...]")
             for column in drawn_attributes(window, stream):
-                if isinstance(column.uncertain, FoundBy) and column.uncertain.missing_if is not None:
+                law = column.uncertain
+                if isinstance(law, FoundBy) and law.missing_if is not None and known_condition(law, stream) is None:
                     self.problems.not_yet(
-                        f"IF of {column.uncertain.kind}, where Spark answers", self.rows.windows[number].name.span
+                        f"IF {law.missing_if.written}, where Spark answers", self.rows.windows[number].name.span,
+                        "compare columns, numbers and strings, for example: IF load < 0",
                     )
 
     # -- binding -----------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from punctual.kinds.worlds.by_rows.drawn_window import DrawnWindow
+from punctual.kinds.worlds.missing_if import known_condition
 from punctual.own_names import ROW_IDENTITY
 from punctual.plan.relation import Column, Stream
 from punctual.plan.row_query import RowWindow
 from punctual.plan.uncertain import FoundBy, GivenBy
+from punctual.plan.world_expression import renumbered
 from punctual.plan.worlds import Attribute, Existence
 from punctual.sql.bind_row_query import whole_rows
 from punctual.sql.expressions.function_names import MONTE_CARLO
@@ -76,6 +78,8 @@ def in_rounds(window: RowWindow, stream: Stream, rounds: int) -> RowWindow:
     for column in attributes:
         law = column.uncertain
         needed |= set(law.parameters if isinstance(law, GivenBy) else law.by if law is not None else ())
+        known = known_condition(law, stream) if isinstance(law, FoundBy) else None
+        needed |= set(() if known is None else known.columns)
         within = max(within, (law.within_us or 0) if isinstance(law, FoundBy) else 0)
     needed |= {name for name in (stream.probability, stream.rule) if name is not None}
     columns = (*(one.name for one in stream.columns if one.name in needed), ROW_IDENTITY)
@@ -92,9 +96,10 @@ def _attribute(column: Column, stream: Stream, columns: tuple[str, ...]) -> Attr
     assert law is not None, "a certain column"
     named = law.parameters if isinstance(law, GivenBy) else (column.name, *law.by)
     numbers = tuple(columns.index(name) for name in named)
-    return Attribute(
-        stream.name, column.name, law, numbers, columns.index(ROW_IDENTITY), columns.index(stream.event_time)
-    )
+    known = known_condition(law, stream) if isinstance(law, FoundBy) else None
+    missing = None if known is None else renumbered(known.expression, [columns.index(name) for name in known.columns])
+    identity, time = columns.index(ROW_IDENTITY), columns.index(stream.event_time)
+    return Attribute(stream.name, column.name, law, numbers, identity, time, missing)
 
 
 def _existence(stream: Stream, columns: tuple[str, ...]) -> tuple[Existence, ...]:
