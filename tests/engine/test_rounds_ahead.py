@@ -202,7 +202,7 @@ def test_further_answers_go_on_from_what_the_first_one_drew(
     found = live(tmp_path, program, 3, clock)
     rounds = [one["rounds"] for one in found]
     assert 1 <= rounds[0] <= 50, "its own, and no more: it was to be answered"
-    assert rounds[0] < rounds[1] < rounds[2], "by joblets, until they were due"
+    assert rounds[0] < rounds[1] <= rounds[2], "by joblets, until they were due or had all they may have"
     assert windows == [START + 10 * SECOND]
     for number, one in enumerate(written(tmp_path, "q")):
         again = replayed(tmp_path / f"again{number}", SUMS, one["rounds"])

@@ -21,7 +21,8 @@ from punctual.schedule.qos.prices import Prices
 from punctual.schedule.qos.sampling import sampled
 from punctual.schedule.qos.verdict import Verdict
 from punctual.schedule.quality import Firing
-from punctual.schedule.stages.waiting import ready
+from punctual.schedule.stages.open_stages import TOGETHER_US
+from punctual.schedule.stages.waiting import next_answer, ready
 from punctual.schedule.state import State
 
 LEEWAY = 0.1
@@ -47,10 +48,18 @@ def chosen_pass(state: State, at: Moment) -> tuple[State, Pass, tuple[Decision, 
     able = candidates(groups, verdict, prices, at.wall)
     rows = any(one.rows_us > 0.0 for one in able)
     latency = prices.latency_us(rows=rows)
-    leeway = LEEWAY if rows or any(one.said_us > 0.0 for one in able) else 0.0
-    speeds = Speeds(latency, prices.panes.slope_us, leeway)
+    said = any(one.said_us > 0.0 for one in able)
+    fixed = latency + (state.sharing.times.pass_us if said else 0.0)
+    leeway = LEEWAY if rows or said else 0.0
+    speeds = Speeds(fixed, prices.panes.slope_us, leeway)
     until = _latest_begin(future, verdict, latency, state.rules.cores)
+    if state.draws is not None:
+        following = next_answer(state.firings.groups, at.wall + TOGETHER_US, state.draws)
+        if following is not None:  # it has a little time left, as all answers that are drawn for
+            until = min(following + TOGETHER_US, following + TOGETHER_US if until is None else until)
     found, parts = urgent_pass(able, at.wall, speeds, late_pending=state.rules.late_pending, until=until)
+    if found.said_us:
+        found = replace(found, said_us=found.said_us + fixed - latency)
     found = with_budgets(found, parts, at.wall, latency)
     return replace(state, level=verdict.level), found, decided(found, parts)
 
@@ -120,7 +129,7 @@ def _foreseen(
         state.firings.groups,
         unable=state.sharing.unable,
     )
-    return outlook.firings(prices, state.rules.keep), outlook.stages(prices)
+    return outlook.firings(prices, state.rules.keep)
 
 
 def warnings(state: State) -> dict[str, str]:

@@ -245,11 +245,15 @@ class _Done:
         for group in passed:
             self._by_cohort.setdefault(id(group.cohort), []).append(group)
         self._passed = passed
+        self._queries = frozenset(query for group in passed for query in group.cohort.queries)
 
     def cut(self, group: FiringGroup) -> Iterator[tuple[int, FiringGroup]]:
         """The group in parts, by the number of the answer that comes next."""
         mine = self._by_cohort.get(id(group.cohort))
-        if mine is None:  # it lost members during the pass, or was not in it
+        if mine is None and self._queries.isdisjoint(group.cohort.queries):
+            yield group.number, group
+            return
+        if mine is None:  # it lost members during the pass
             yield from group.cut(lambda query: _following(group, self._of(query)))
             return
         if group.answers == 1 and any(one.due.instants is group.due.instants for one in mine):

@@ -67,38 +67,38 @@ class Outlook:
     unable: frozenset[str] = frozenset()
     """Queries for which nothing can be drawn before they are answered."""
 
-    def firings(self, prices: Prices, keep: float | None) -> list[Firing]:
-        """What will be due until then, and is answered by passes."""
-        found = []
+    def firings(self, prices: Prices, keep: float | None) -> tuple[list[Firing], list[Firing]]:
+        """What will be due until then: what is answered by passes, and what is drawn for beside them.
+
+        No core stands idle for the latter.
+        """
+        passes, stages = list[Firing](), list[Firing]()
         for cohort, deadlines in self._due():
-            if self._is_ahead(cohort):
-                continue
             contract = cohort.one
+            curve = giving_way(contract, keep)
+            if self._is_ahead(cohort):
+                cost = prices.expected(cohort) or ExecutionCost()
+                stages += [Firing(at, cost.alone_fixed_us, cost.alone_work_us, curve) for at in deadlines]
+                continue
             cost = prices.of(cohort)
             fixed, work = cost.fixed_us, cost.work_us
-            curve = giving_way(contract, keep)
             if curve is None and keep is not None and contract.sheds and contract.curve is not None:
                 work *= max(keep, contract.curve.least_share)
-            found += [Firing(at, fixed, work, curve) for at in deadlines.tolist()]
-        return found
-
-    def stages(self, prices: Prices) -> list[Firing]:
-        """What will be due until then, and is drawn for beside passes: no core stands idle for it."""
-        found = []
-        for cohort, deadlines in self._due():
-            if self._is_ahead(cohort):
-                cost, curve = prices.expected(cohort) or ExecutionCost(), giving_way(cohort.one)
-                found += [Firing(at, cost.alone_fixed_us, cost.alone_work_us, curve) for at in deadlines.tolist()]
-        return found
+            passes += [Firing(at, fixed, work, curve) for at in deadlines]
+        return passes, stages
 
     def _is_ahead(self, cohort: Cohort) -> bool:
         return cohort.one.ahead and self.unable.isdisjoint(cohort.queries)
 
-    def _due(self) -> Iterator[tuple[Cohort, I64]]:
-        """The deadlines until then."""
+    def _due(self) -> Iterator[tuple[Cohort, list[Micros]]]:
+        """The deadlines until then, those of a cohort together."""
         released = [(cohort, times) for cohort, _instants, times in self._until_due()]
+        found: dict[int, tuple[Cohort, list[I64]]] = {}
         for cohort, deadlines in (*self._deadlines(released), *deadlines_to_come(self.opened, self.now)):
-            yield cohort, deadlines[deadlines <= self.horizon]
+            found.setdefault(id(cohort), (cohort, []))[1].append(deadlines)
+        for cohort, several in found.values():
+            every = np.concatenate(several)
+            yield cohort, every[every <= self.horizon].tolist()
 
     def _deadlines(self, several: Iterable[tuple[Cohort, I64]]) -> Iterator[tuple[Cohort, I64]]:
         """The deadlines of all answers of instants, by when these are released."""

@@ -7,7 +7,7 @@ Model
 -----
 One thread answers, and it may be at something else for a moment. So answers that are due about together are begun one
 after the other: from the latest deadline back, each is begun before the next one by what it takes itself, and all of
-them a little before that.
+them a little before that, and by what a pass takes besides.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ from punctual.schedule.stages.stage import Stage
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LEAST_LEAD_US = 40_000.0
+LEAST_LEAD_US = 60_000.0
 """So long before its deadline an answer is through: whoever answers may not come to it at once, and it may take longer
 than such answers took."""
+TOGETHER_US = 40_000
+"""What is to be begun so soon after something that may be begun now is answered with it: by itself it would wait for
+that pass, and be one more."""
 LONGEST_LEAD = 0.5
 """No more of a stage than this is left without draws."""
 
@@ -102,13 +105,16 @@ def longest_lead_us(contract: Contract, number: int) -> float:
 def answers_begin(stages: OpenStages, times: AnswerTimes) -> I64:
     """When the answer of each line is begun."""
     took = np.array([times.of_all(one.query for one in line) for line in stages.stages])
-    return begun_in_turn(stages.deadlines, took, stages.longest)
+    shared_us = times.pass_us * np.minimum(1.0, took / TOGETHER_US)  # those of one pass share what that takes
+    by_itself_us = LEAST_LEAD_US + times.pass_us - shared_us
+    return begun_in_turn(stages.deadlines, took + shared_us, stages.longest, by_itself_us)
 
 
-def begun_in_turn(deadlines: I64, took_us: F64, longest_us: F64) -> I64:
-    """When to begin answers that take so long, one after the other, so that all are through before their deadlines.
+def begun_in_turn(deadlines: I64, took_us: F64, longest_us: F64, before_us: F64) -> I64:
+    """When to begin answers that take so long, one after the other, to be through so long before they are due.
 
-    >>> begun_in_turn(np.array([200_000, 200_000, 900_000]), np.array([4e4, 3e4, 1e4]), np.full(3, 1e6)).tolist()
+    >>> took, longest = np.array([4e4, 3e4, 1e4]), np.full(3, 1e6)
+    >>> begun_in_turn(np.array([200_000, 200_000, 900_000]), took, longest, np.full(3, 4e4)).tolist()
     [90000, 130000, 850000]
     """
     if not deadlines.size:
@@ -118,4 +124,4 @@ def begun_in_turn(deadlines: I64, took_us: F64, longest_us: F64) -> I64:
     latest = np.minimum.accumulate((deadlines[order] - through)[::-1])[::-1] + through - took_us[order]
     lead = np.empty(deadlines.size)
     lead[order] = deadlines[order] - latest
-    return deadlines - np.minimum(LEAST_LEAD_US + lead, longest_us).astype(np.int64)
+    return deadlines - np.minimum(before_us + lead, longest_us).astype(np.int64)

@@ -109,7 +109,7 @@ class Sharing:
 
     def lead_us(self, contract: Contract, number: int) -> Micros:
         """How long before its deadline the answer of this number is begun, by itself."""
-        lead_us = LEAST_LEAD_US + self.times.of(contract.query)
+        lead_us = LEAST_LEAD_US + self.times.pass_us + self.times.of(contract.query)
         return int(min(lead_us, longest_lead_us(contract, number)))
 
     def open(self, groups: tuple[FiringGroup, ...]) -> OpenStages:
@@ -119,20 +119,24 @@ class Sharing:
     def waiting(
         self, groups: tuple[FiringGroup, ...], now: Micros, most: int = MOST_AT_ONCE
     ) -> tuple[FiringGroup, ...]:
-        """Firings whose stage has begun, and that nobody has made ready; a few of them, the earliest first."""
+        """Firings whose stage has begun, and that nobody has made ready; a few of them, those first that are answered
+        first."""
         left = min(most, MOST_DRAWN - len(self.drawn))
         stages = self.open(groups)
-        chosen = (stages.begins <= now) & (answers_begin(stages, self.times) > now)
-        for line in np.flatnonzero(chosen).tolist():
-            chosen[line] = any(not self._is_known(one.query, one.at) for one in stages.stages[line])
-        found: list[FiringGroup] = []
-        for number, places in stages.lines(chosen).items():
+        begin = answers_begin(stages, self.times)
+        lines = np.flatnonzero((stages.begins <= now) & (begin > now))
+        chosen: dict[int, list[int]] = {}
+        for line in lines[np.argsort(begin[lines], kind="stable")].tolist():
             if left <= 0:
                 break
-            group, some = groups[number], np.zeros(groups[number].due.instants.size, np.bool_)
-            some[places[: max(1, left // len(group.cohort))]] = True
-            found.append(group.only(some))
-            left -= found[-1].size
+            if any(not self._is_known(one.query, one.at) for one in stages.stages[line]):
+                chosen.setdefault(int(stages.group[line]), []).append(int(stages.place[line]))
+                left -= len(stages.stages[line])
+        found: list[FiringGroup] = []
+        for number, places in chosen.items():
+            some = np.zeros(groups[number].due.instants.size, np.bool_)
+            some[places] = True
+            found.append(groups[number].only(some))
         return tuple(found)
 
     def _is_known(self, query: str, at: Micros) -> bool:
@@ -146,12 +150,14 @@ class Sharing:
         once it has: what it has drawn counts.
         """
         stages = self.open(groups)
-        later = np.maximum(stages.begins, answers_begin(stages, self.times))
+        found = np.maximum(stages.begins, answers_begin(stages, self.times))
         ending = {one for one in self.drawing.values() if not self._is_by_jobs(one)}
         if ending:
-            later += ENDING_US * np.array([not ending.isdisjoint(line) for line in stages.stages], np.int64)
-        full = [all(self._is_full(one) for one in line) for line in stages.stages]
-        found = np.where(np.array(full, np.bool_), stages.begins, later)
+            found += ENDING_US * np.array([not ending.isdisjoint(line) for line in stages.stages], np.int64)
+        full = {which for which, one in self.drawn.items() if one.full}
+        if full:
+            every = [all((one.query, one.at) in full for one in line) for line in stages.stages]
+            found = np.where(np.array(every, np.bool_), stages.begins, found)
         if self.making:
             made = [all((one.query, one.at) not in self.making for one in line) for line in stages.stages]
             found = np.where(np.array(made, np.bool_), found, NEVER)
@@ -160,10 +166,6 @@ class Sharing:
     def _is_by_jobs(self, stage: Stage) -> bool:
         known = self.drawn.get((stage.query, stage.at))
         return known is not None and known.at_once > 0
-
-    def _is_full(self, stage: Stage) -> bool:
-        known = self.drawn.get((stage.query, stage.at))
-        return known is not None and known.full
 
     def is_drawn(self, group: FiringGroup) -> bool:
         """Whether there are draws for all of these firings, or soon will be."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from punctual.clock import Micros
 from punctual.schedule.cohorts import Cohort
 from punctual.schedule.firings import FiringGroup
-from punctual.schedule.stages.open_stages import OpenStages, open_stages
+from punctual.schedule.stages.open_stages import TOGETHER_US, OpenStages, open_stages
 from punctual.schedule.stages.sharing import NEVER, Sharing
 
 I64 = NDArray[np.int64]
@@ -24,7 +24,8 @@ def ready(
     ``sharing`` is None where nobody draws before answers are due.
     """
     stages, begin = _times(groups, sharing)
-    found = stages.lines(begin <= now)
+    soon = (begin <= now + TOGETHER_US) & (stages.begins <= now) if _any(stages, begin, now) else begin <= now
+    found = stages.lines(soon)
     for number, begins in stages.others:
         found[number] = np.arange(groups[number].due.instants.size) if begins is None else np.flatnonzero(begins <= now)
     return tuple(_only(groups[number], found[number]) for number in sorted(found) if found[number].size)
@@ -32,7 +33,10 @@ def ready(
 
 def any_ready(groups: tuple[FiringGroup, ...], now: Micros, sharing: Sharing | None = None) -> bool:
     """Whether there are any."""
-    stages, begin = _times(groups, sharing)
+    return _any(*_times(groups, sharing), now)
+
+
+def _any(stages: OpenStages, begin: I64, now: Micros) -> bool:
     others = any(begins is None or bool((begins <= now).any()) for _number, begins in stages.others)
     return others or bool((begin <= now).any())
 
