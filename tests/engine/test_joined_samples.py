@@ -68,6 +68,8 @@ def check(
     assert row["r"] == (near(sx / sy) if sx is not None and sy else None)
     assert row["low"] == min((a[3] for a, _b, _w in found if a[3] is not None), default=None)
     assert row["high"] == max((b[3] for _a, b, _w in found if b[3] is not None), default=None)
+    if answer["basis"] == "sample" and answer["error"]["n"]["confidence"] is not None:
+        assert answer["error"]["n"]["low"][0] >= len(found), "so many were seen"
 
 
 def near(value: float | None) -> Any:

@@ -89,7 +89,7 @@ def interval(x: np.ndarray, y: np.ndarray, within: np.ndarray, share: float) -> 
 
 
 def test_intervals_follow_from_the_lines(tmp_path: Path) -> None:
-    """Sums of sizes are whole numbers in answers; intervals are of what was not rounded, and reach to the answer."""
+    """Sums of sizes are whole numbers in answers; what is computed of them is of what was not rounded."""
     lines = lines_of(range(12))
     answers = run(tmp_path, [("30%", lines)])
     rows = kept(lines, 0.3)
@@ -102,6 +102,8 @@ def test_intervals_follow_from_the_lines(tmp_path: Path) -> None:
                     if answer["from"] < at <= answer["at"] and one["sym"] == row["sym"]]  # fmt: skip
             dollars, size, within = np.array(mine).T
             assert row["size"] == round(size.sum() / 0.3)
+            assert row["price"] == pytest.approx(dollars.sum() / size.sum(), rel=1e-12)
+            assert row["each"] == pytest.approx(100 * dollars.mean() - 7, rel=1e-12)
             low, high = interval(dollars, size, within, 0.3)
             value = row["price"]
             assert error["price"]["low"][place] == pytest.approx(min(low, value), rel=1e-12)

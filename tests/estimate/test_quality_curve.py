@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from punctual.estimate.quality_curve import LEAST_SHARE, curve_of, input_shares
+from punctual.estimate.quality_curve import LEAST_SHARE, curve_of, input_shares, table
 from punctual.plan.quality import Quality
 from tests.sql.programs import query
 
@@ -33,10 +33,12 @@ def test_a_table_that_goes_down_to_nothing_ends_where_something_is_left(
     points: str, least: float, quality: float
 ) -> None:
     """Of nothing at all nothing can be said: such a table ends at 1 %, or at its last point where that is below."""
-    curve = curve_of(said(points))
+    written = said(points)
+    curve = curve_of(written)
     assert curve.least_share == least
     assert curve.quality(least) == pytest.approx(quality)
     assert curve.quality(1.0) == 1.0
+    assert table((point.shares[0], point.quality) for point in written.points) == curve
 
 
 def test_an_input_of_which_nothing_is_used() -> None:

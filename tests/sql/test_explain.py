@@ -145,6 +145,29 @@ def test_check_says_where_quality_has_no_effect() -> None:
     assert said["by_key"] == "from rows, by the kernels of panes; samples by g.truck = s.truck"
 
 
+def test_check_warns_of_deadlines_that_cannot_be_promised(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = {
+        "short": "PERIOD 1 SECOND DEADLINE 199 MILLISECONDS",
+        "enough": "PERIOD 1 SECOND DEADLINE 200 MILLISECONDS",
+        "often": "PERIOD 100 MILLISECONDS",
+        "judged": "PERIOD 100 MILLISECONDS QUALITY LINEAR",
+    }
+    queries = (
+        f"CREATE QUERY {name} AS SELECT max(kmh) AS top FROM speed [RANGE 1 MINUTE] {clauses};"
+        for name, clauses in asked.items()
+    )
+    program = tmp_path / "program.sql"
+    program.write_text(f"SET tick = 50 MILLISECONDS; {DECLARED} {' '.join(queries)}")
+    assert main(["check", str(program)]) == 0
+    warnings = [line for line in capsys.readouterr().out.splitlines() if "warning" in line]
+    assert [line.partition(" is shorter")[0].strip() for line in warnings] == [
+        'warning: query "short": a DEADLINE of 199 MILLISECONDS',
+        'warning: query "judged": with QUALITY a PERIOD of 100 MILLISECONDS',
+    ]
+
+
 def test_check_prints_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     program = tmp_path / "program.sql"
     program.write_text(SAMPLED)

@@ -24,6 +24,8 @@ def check(arguments: argparse.Namespace) -> int:
     for name, said in found.answered_from().items():
         if said != PANES:
             print(f'  query "{name}" is answered {said}')
+    for warning in found.warnings():
+        print(f"  warning: {warning}")
     return 0
 
 

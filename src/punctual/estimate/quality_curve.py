@@ -104,6 +104,8 @@ class Table:
 def table(points: Iterable[tuple[float, float]]) -> Table:
     """A curve through points (share, quality), in any order.
 
+    One that goes on to nothing of the input ends where a curve with a name does: of nothing at all nothing can be said.
+
     Raises
     ------
     ValueError
@@ -120,8 +122,8 @@ def table(points: Iterable[tuple[float, float]]) -> Table:
     """
     ordered = sorted(points)
     for share, quality in ordered:
-        if not 0.0 < share <= 1.0:
-            raise ValueError(f"a share of {_percent(share)} is not above 0 % and at most 100 %")
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"a share of {_percent(share)} is not between 0 % and 100 %")
         if not 0.0 <= quality <= 1.0:
             raise ValueError(f"a quality of {quality:g} is not between 0 and 1")
     if not ordered or ordered[-1][0] != 1.0:
@@ -132,6 +134,10 @@ def table(points: Iterable[tuple[float, float]]) -> Table:
         if worse > better:
             grows = f"the share grows from {_percent(less)} to {_percent(more)}"
             raise ValueError(f"quality falls from {worse:g} to {better:g} where {grows}")
+    if ordered[0][0] == 0.0:
+        (_nothing, worst), (share, quality) = ordered[:2]
+        part = LEAST_SHARE / share
+        ordered[:1] = [(LEAST_SHARE, worst + part * (quality - worst))] if part < 1.0 else []
     shares, qualities = zip(*ordered)
     return Table(tuple(shares), tuple(qualities))
 

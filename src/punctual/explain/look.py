@@ -7,20 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from punctual.catalog import Catalog
+from punctual.clock import SECOND, Micros
 from punctual.config import Options, parse_options
 from punctual.errors import PlanError, ProgramErrors
 from punctual.estimate.known_costs import KnownCosts
+from punctual.estimate.quality_curve import curve_of
 from punctual.explain.answered_from import answered_from
 from punctual.explain.epochs import epochs_text
 from punctual.explain.schedule import Schedule
 from punctual.explain.sharing import explain_json, explain_query, explain_sharing
 from punctual.kinds.program import compile_program, share, typecheck
 from punctual.kinds.registry import kind_of
-from punctual.plan.query import Query
+from punctual.plan.query import Bound, Once, Query
 from punctual.plan.shared import SharedPlan
 from punctual.runtime.backend import TypeReport
 from punctual.runtime.spark import SparkBackend
 from punctual.runtime.ways import streams_that_spark_reads
+from punctual.schedule.contract import Contract
+from punctual.schedule.due import FOREVER, Timetable
+from punctual.schedule.qos.admission import short_deadline
 from punctual.share.cadence.marginal import Ride, Rides
 from punctual.share.from_rows import NOBODY, FromRows
 from punctual.sql.bound import Explain
@@ -43,10 +48,17 @@ class Look:
     """By row query whether its plan is made once and run again, where Spark was asked."""
     epochs: str = ""
     """How queries with ANSWERS are planned, where epochs are."""
+    tick_us: Micros = SECOND
+    """How often a live program looks for rows."""
 
     def answered_from(self) -> dict[str, str]:
         """What each query is answered from, in a few words."""
         return answered_from(self.plan, self.stands)
+
+    def warnings(self) -> list[str]:
+        """Deadlines that a live program cannot promise, a sentence each."""
+        asked = [_contract(query) for query in self.catalog.queries.values()]
+        return [warning for warning in (short_deadline(one, self.tick_us) for one in asked) if warning is not None]
 
     def sharing(self) -> str:
         """EXPLAIN SHARING."""
@@ -77,6 +89,21 @@ class Look:
                 return self.sharing()
             case "schedule":
                 return self.schedule()
+
+
+def _contract(query: Query) -> Contract:
+    """What a query asks for, as far as its deadlines go."""
+    return Contract(
+        query.name,
+        query.streams,
+        query.range_us,
+        Timetable.once(None),
+        FOREVER if isinstance(query.cadence, Once) else query.cadence.us,
+        deadline_us=query.deadline_us,
+        fixed=not isinstance(query.cadence, Bound),
+        curve=None if query.quality is None else curve_of(query.quality),
+        stages=query.stages,
+    )
 
 
 def look_at(
@@ -132,4 +159,5 @@ def plan_look(catalog: Catalog, settings: Options, asked: tuple[Explain, ...] = 
     from_rows = FromRows.asked(settings)
     chosen = from_rows.of(bare, streams_that_spark_reads(catalog.streams))
     plan = share(queries, sharing=settings.sharing, steps=steps, rows_of=catalog.streams, chosen=chosen)
-    return Look(catalog, plan, timing, asked, from_rows=from_rows, epochs=epochs_text(settings, queries))
+    epochs = epochs_text(settings, queries)
+    return Look(catalog, plan, timing, asked, from_rows=from_rows, epochs=epochs, tick_us=settings.tick_us)

@@ -67,6 +67,18 @@ def test_normal_values(design: str, function: str) -> None:
     covers(outcome(function, drawn))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("sampled", [30, 40])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize("function", ["count", "sum", "avg"])
+def test_thirty_rows_that_were_shed_by_a_share_alone(function: str, share: float, sampled: int) -> None:
+    """Intervals are not kept for those samples that happen to be large."""
+    drawn = draw(
+        np.random.default_rng(28), SHAPES["normal"], windows=200, groups=10, size=round(sampled / share), share=share,
+        design="poisson",
+    )  # fmt: skip
+    covers(outcome(function, drawn), known=0.8 if sampled == 30 else 0.95)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("shape", ["lognormal", "Pareto"])
 def test_heavy_tails_need_the_certain_part(shape: str) -> None:
     """Why it is there: without it intervals are wide, and miss all the same."""
@@ -79,25 +91,27 @@ def test_heavy_tails_need_the_certain_part(shape: str) -> None:
     assert without.half_width > 1.5 * with_it.half_width
 
 
+@pytest.mark.parametrize("size", [80, 160, 1_000])
 @pytest.mark.parametrize("shape", ["lognormal", "Pareto"])
-def test_heavy_tails_of_poisson_samples_have_no_interval(shape: str) -> None:
+def test_heavy_tails_of_poisson_samples_have_no_interval(shape: str, size: int) -> None:
+    """Those that missed the tail look as if they had none: hardly any of them pass, however many rows there are."""
     random = np.random.default_rng(15)
-    drawn = draw(random, SHAPES[shape], windows=200, groups=10, size=160, share=0.3, design="poisson")
+    drawn = draw(random, SHAPES[shape], windows=200, groups=10, size=size, share=0.3, design="poisson")
     for function in ("sum", "avg"):
         found = outcome(function, drawn)  # type: ignore[arg-type]
-        assert abs(found.bias) < 3
-        assert found.known < 0.03
+        assert abs(found.bias) < 3 or function == "avg"
+        assert found.known < 0.006
     covers(outcome("count", drawn))
 
 
 @pytest.mark.parametrize("design", ["simple", "certain", "poisson"])
 @pytest.mark.parametrize(("share", "size"), [(0.3, 20), (0.1, 100), (0.6, 10)])
 def test_small_counts_are_covered_at_least(design: str, share: float, size: int) -> None:
-    """Groups of a few sampled rows: exact intervals, which may cover more. One row has none, so some are left out."""
+    """Groups of six to ten sampled rows: whole numbers cover a little more. One row has none, so some are left out."""
     random = np.random.default_rng(16)
     drawn = draw(random, SHAPES["normal"], windows=20, groups=100, size=size, share=share, design=design)
     found = outcome("count", drawn)
-    assert found.coverage >= 0.945
+    assert 0.935 <= found.coverage <= 0.98
     assert abs(found.bias) < 3
     assert found.known > 0.9
 
@@ -108,7 +122,7 @@ def test_nearly_all_rows_are_a_small_count_as_well() -> None:
     drawn = draw(random, lambda r, n: np.where(r.random(n) < 0.01, np.nan, 1.0), windows=GROUPS, groups=1, size=200,
                  share=0.3, design="simple")  # fmt: skip
     found = outcome("count", drawn)
-    assert found.coverage >= 0.945
+    assert found.coverage >= 0.935
     assert abs(found.bias) < 3
 
 

@@ -1,4 +1,4 @@
-"""Exact intervals of counts, and quantiles, against sums of exact fractions and printed tables."""
+"""Intervals of small counts, and quantiles, against sums of exact fractions and printed tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def test_hypergeometric_intervals_are_those_of_exact_fractions(total: int) -> No
         found, expected = np.arange(n + 1), []
         chances = {rows: drawn(rows, n, total) for rows in range(total + 1)}
         for m in found.tolist():
-            fits = [
-                rows for rows, chance in chances.items() if sum(chance[: m + 1]) > TAIL and 1 - sum(chance[:m]) >= TAIL
-            ]
+            halves = {rows: sum(chance[:m]) + chance[m] / 2 for rows, chance in chances.items()}
+            fits = [rows for rows, below in halves.items() if TAIL < below <= 1 - TAIL]
             expected.append((fits[0], fits[-1]))
         low, high = of_simple_sample(found, np.full(n + 1, n), np.full(n + 1, total))
         assert list(zip(low.tolist(), high.tolist())) == expected
@@ -39,12 +38,14 @@ def test_binomial_intervals_are_those_of_exact_fractions(share: Fraction) -> Non
     low, high = of_poisson_sample(found, np.full(found.size, float(share)))
     for m, least, most in zip(found.tolist(), low.tolist(), high.tolist()):
 
-        def at_most(rows: int, k: int) -> Fraction:
-            return sum((comb(rows, j) * share**j * (1 - share) ** (rows - j) for j in range(k + 1)), Fraction(0))
+        def below(rows: int, m: int) -> Fraction:
+            """Fewer than m of so many rows in the sample, and half of the cases of just m."""
+            chances = [comb(rows, k) * share**k * (1 - share) ** (rows - k) for k in range(m + 1)]
+            return sum(chances[:m], chances[m] / 2)
 
-        assert at_most(int(most), m) > TAIL >= at_most(int(most) + 1, m)
-        assert 1 - at_most(int(least), m - 1) >= TAIL
-        assert least == m or 1 - at_most(int(least) - 1, m - 1) < TAIL
+        assert below(int(most), m) > TAIL >= below(int(most) + 1, m)
+        assert below(int(least), m) <= 1 - TAIL
+        assert least == m or below(int(least) - 1, m) > 1 - TAIL
 
 
 def test_large_windows_agree_with_the_binomial_one() -> None:

@@ -11,7 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from punctual.kernel.panes.panes import Answered
-from punctual.kinds.aggregates.sampled_answers import asks_for_replicates, replicated_column, sampled_result
+from punctual.kinds.aggregates.sampled_answers import (
+    asks_for_replicates,
+    not_rounded,
+    replicated_column,
+    sampled_result,
+)
 from punctual.kinds.aggregates.weighted import Weighted
 from punctual.kinds.arrange import arranged
 from punctual.kinds.clause import Clause
@@ -73,7 +78,10 @@ def finish(job: Job, body: Aggregates, answered: Answered, reply: list[pa.Array]
     results = (one.slice(0, whole) for one in reply)  # what follows are replicates
 
     def value(expression: Expression) -> pa.Array:
-        return next(results) if expression.column is None else answer_column(job, answered, expression.column)
+        if expression.column is not None:
+            return answer_column(job, answered, expression.column)
+        said = next(results)
+        return not_rounded(job, body, answered, expression, said) if isinstance(answered, Weighted) else said
 
     outputs = [of_type(value(o.expression), t) for o, t in zip(query.outputs, types.outputs)]
     having = next(results) if body.having is not None else None

@@ -33,7 +33,8 @@ CONFIDENCE = 0.95
 def asks_for_replicates(job: Job, body: Aggregates, answered: Weighted) -> bool:
     """Whether there is an expression whose error only Catalyst can tell, by the replicates of its columns."""
     numbers = [
-        _has_interval(job, body, place) and not _is_computed(job, body, place) for place in _estimates(job, body)
+        _has_interval(job, body, place) and not _is_computed(job, body, job.query.outputs[place].expression)
+        for place in _estimates(job, body)
     ]
     return bool(answered.sampled.any()) and not answered.whole_groups and any(numbers)
 
@@ -45,6 +46,28 @@ def replicated_column(job: Job, body: Aggregates, answered: Weighted, name: str)
         if name == aggregate_name(number):
             return pa.concat_arrays([whole, answered.replicate_columns(number, call.function, whole.type)])
     return pa.concat_arrays([whole] * (1 + answered.replicates))
+
+
+def not_rounded(job: Job, body: Aggregates, answered: Weighted, expression: Expression, value: pa.Array) -> pa.Array:
+    """The value of an expression, by estimates as they are where it is plain arithmetic that gives a DOUBLE.
+
+    Catalyst has estimates in the types of their columns. Whole numbers of few rows are rounded by a tenth of what they
+    are: `count_if(a) / count(*)` of one and two rows at a share of 0.3 would be 3 / 7.
+    """
+    if expression.column is not None or not pa.types.is_floating(value.type):
+        return value
+    if not answered.sampled.any() or answered.whole_groups or not _is_estimated(job, body, expression):
+        return value
+    found = _computed(job, body, answered, expression, replicated=False)[:, 0]
+    better: Bools = answered.sampled & np.isfinite(found) & value.is_valid().to_numpy(zero_copy_only=False)
+    return pc.if_else(pa.array(better), pa.array(np.where(better, found, 0.0)).cast(value.type, safe=False), value)
+
+
+def _is_estimated(job: Job, body: Aggregates, expression: Expression) -> bool:
+    """Whether an expression is plain arithmetic of estimates."""
+    calls = _calls(body, expression)
+    ends = any(body.calls[number].function in ENDS for number in calls)
+    return bool(calls) and not ends and _is_computed(job, body, expression)
 
 
 def sampled_result(
@@ -171,9 +194,8 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _is_computed(job: Job, body: Aggregates, place: int) -> bool:
-    """Whether a column is plain arithmetic of numbers, so that its replicates can do without Catalyst."""
-    expression = job.query.outputs[place].expression
+def _is_computed(job: Job, body: Aggregates, expression: Expression) -> bool:
+    """Whether an expression is plain arithmetic of numbers, so that its replicates can do without Catalyst."""
     kinds = {aggregate_name(number): kind for number, kind in enumerate(job.types.aggregates)}
     kinds |= {key_name(number): kind for number, kind in enumerate(job.types.keys)}
     return all(name in kinds and _is_number(kinds[name]) for name in expression.names) and is_arithmetic(expression)
@@ -202,11 +224,11 @@ def _of_call(body: Aggregates, answered: Weighted, number: int) -> Said:
 
 def _of_expression(job: Job, body: Aggregates, answered: Weighted, place: int, reply: pa.Array) -> Said:
     """The interval of a column that is computed; the value that the answer says is in it."""
-    calls, rows = _calls(body, job.query.outputs[place].expression), answered.instant.size
-    said = _doubles(reply)
-    value = said[:rows]
-    if _is_computed(job, body, place):
-        found = _computed(job, body, answered, job.query.outputs[place].expression)
+    expression, rows = job.query.outputs[place].expression, answered.instant.size
+    calls, said = _calls(body, expression), _doubles(reply)
+    value = _doubles(not_rounded(job, body, answered, expression, reply.slice(0, rows)))
+    if _is_computed(job, body, expression):
+        found = _computed(job, body, answered, expression)
     else:
         found = said.reshape(-1, rows).T
     interval = answered.jackknifed(found[:, 0], found[:, 1:], calls, all_rows=all(_all_rows(body, n) for n in calls))
@@ -216,13 +238,16 @@ def _of_expression(job: Job, body: Aggregates, answered: Weighted, place: int, r
     return _ends(Interval(low, high, interval.known), answered.sampled & np.isnan(value))
 
 
-def _computed(job: Job, body: Aggregates, answered: Weighted, expression: Expression) -> F64:
+def _computed(
+    job: Job, body: Aggregates, answered: Weighted, expression: Expression, *, replicated: bool = True
+) -> F64:
     """Arithmetic of estimates as they are, and of each of their replicates: ``[rows, 1 + replicates]``."""
     names = {aggregate_name(number): number for number in range(len(body.calls))}
     columns = {}
     for name in expression.names:
         if name in names:
-            columns[name] = answered.not_rounded(names[name], body.calls[names[name]].function)
+            number = names[name]
+            columns[name] = answered.not_rounded(number, body.calls[number].function, replicated=replicated)
         else:
             columns[name] = _doubles(answer_column(job, answered, name))[:, None]
     return computed(expression, columns)

@@ -65,15 +65,20 @@ class Weighted(Answered):
         found = replicates(_function(function), self.entries, moments)
         return _typed(found.T.ravel(), kind, np.isnan(found.T.ravel()))
 
-    def not_rounded(self, call: int, function: str) -> F64:
+    def not_rounded(self, call: int, function: str, *, replicated: bool = True) -> F64:
         """The estimates of a call as they are, and then without each group of the sample: ``[rows, 1 + replicates]``.
 
-        What has the type of whole numbers is rounded in answers. Here that would add noise to every replicate.
+        What has the type of whole numbers is rounded in answers. Here that would add noise to every replicate. Of a
+        count only what its weights were rounded by is taken away: one that is known is a whole number.
         """
         moments = self.moments[call]
         assert moments is not None, "least and greatest values are no estimates"
         whole = estimated(_function(function), self.entries, moments)
-        return np.column_stack([whole, replicates(_function(function), self.entries, moments)])
+        if function in COUNTED:
+            near = np.rint(whole)
+            whole = np.where(np.abs(whole - near) < 1e-6, near, whole)
+        parts = [replicates(_function(function), self.entries, moments)] if replicated else []
+        return np.column_stack([whole, *parts])
 
     def interval(self, call: int, function: str, *, all_rows: bool) -> Interval:
         """How far an estimate may be off."""
@@ -81,7 +86,11 @@ class Weighted(Answered):
         assert moments is not None, "least and greatest values have one side"
         if self.clustered or len(self.entries.marks) > 1:
             found = self.not_rounded(call, function)
-            return self.jackknifed(found[:, 0], found[:, 1:], [call])
+            known = self.jackknifed(found[:, 0], found[:, 1:], [call])
+            if function not in COUNTED:
+                return known
+            # As many as were seen there are for certain.
+            return replace(known, low=np.maximum(known.low, totals(self.entries.row, moments.count, self.entries.rows)))
         return interval(_function(function), self.entries, moments, all_rows=all_rows)
 
     def jackknifed(self, whole: F64, parts: F64, calls: Sequence[int], *, all_rows: bool = False) -> Interval:

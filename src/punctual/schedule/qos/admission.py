@@ -108,9 +108,12 @@ def short_deadline(contract: Contract, tick_us: Micros) -> str | None:
     True
     """
     deadline_us = contract.stages[0] if contract.stages else contract.deadline_us
+    said = "ANSWERS WITHIN" if contract.stages else "a DEADLINE of"
+    if deadline_us is None and contract.curve is not None and contract.bound_us < HONEST_US:
+        deadline_us, said = contract.bound_us, f"with QUALITY a {'PERIOD' if contract.fixed else 'FREQUENCY'} of"
     if deadline_us is None:
         return None
-    what = f'query "{contract.query}": {"ANSWERS WITHIN" if contract.stages else "a DEADLINE of"} '
+    what = f'query "{contract.query}": {said} '
     if deadline_us < HONEST_US:
         return (
             f"{what}{duration_text(deadline_us)} is shorter than a job of Spark may take; "
