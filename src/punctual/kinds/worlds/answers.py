@@ -28,6 +28,8 @@ from punctual.plan.worlds import Worlds
 from punctual.ports.sinks.json_text import fragments
 
 CONFIDENCE = 0.95
+REMARKS = "marked", "rejected"
+"""Fields of an answer that has them to say."""
 
 
 def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
@@ -53,11 +55,11 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
     exact = np.array([one.rounds == 0 for one in found])
     errors = _errors(names, columns, kept, np.diff(offsets).astype(np.int64))
-    marked = np.array([one.marked for one in found], np.int64)
+    remarks = {name: np.array([getattr(one.remarks, name) for one in found], np.int64) for name in REMARKS}
     fields = {
         "rounds": pa.array([one.rounds for one in found], pa.int64()),
         "reached": pa.array([one.reached for one in found], pa.bool_()),
-        "marked": pa.array(marked, mask=marked == 0),
+        **{name: pa.array(count, mask=count == 0) for name, count in remarks.items()},
     }
     curve = CONVEX if job.query.quality is None else curve_of(job.query.quality)
     return Result(

@@ -187,12 +187,12 @@ class _Binder:
         return RowStatement(select, tuple(windows), self.written.tables)
 
     def _rounds(self, windows: Sequence[RowWindow]) -> list[RowWindow]:
-        """What has every round: one for each window in which values may be marked, or one."""
+        """What has every round: one for each window that there may be remarks on, or one."""
         rounds = self.effort.rounds
         found = [
             replace(one, drawn=EveryRound(rounds, one.drawn))
             for one in dict.fromkeys(windows)
-            if isinstance(one.drawn, DrawnWindow) and any(isinstance(law.law, FoundBy) for law in one.drawn.attributes)
+            if isinstance(one.drawn, DrawnWindow) and one.drawn.may_be_remarked
         ]
         first = self.written.streams[0]
         any_window = RowWindow(first.name, windows[0].range_us or 1, (first.event_time,), drawn=EveryRound(rounds))

@@ -14,8 +14,8 @@ from punctual.sql.expressions.function_names import MONTE_CARLO, is_aggregate
 from punctual.sql.problems import not_yet
 from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
-FIRST_COLUMN = 2
-"""The number of the first column, after the round and how many values are marked (``lateral_text.py``)."""
+FIRST_COLUMN = 3
+"""The number of the first column, after the round and both remarks (``lateral_text.py``)."""
 
 
 def is_over_rows(expression: ExpressionSyntax) -> bool:
