@@ -118,7 +118,9 @@ class _Binder:
         for first, end in part.items if part.depth == 0 else ():
             star = self.tokens[end - 1]
             if star.word == "*" and (end - first == 1 or self.tokens[end - 2].word == "."):
-                self.problems.not_yet("* in a query over uncertain attributes", star.span, "name the columns")
+                self.problems.not_yet(
+                    "* in a query over uncertain attributes that Spark answers", star.span, "name the columns"
+                )
         inside = range(part.select, part.end)
         for index in inside if part.depth or self.united else ():
             token, after = self.tokens[index], self.tokens[index + 1] if index + 1 < len(self.tokens) else None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from punctual.errors import BindError
-from punctual.kinds.worlds.bind_leaves import EXAMPLES, SUMMARIES, parameter_of
+from punctual.kinds.worlds.bind_leaves import EXAMPLES, SUMMARIES, parameter_of, refuse_nested
 from punctual.plan.world_expression import CertainColumn, WorldAggregate, WorldExpression, WorldSummary
 from punctual.plan.worlds import Folded, Summary, Summed, WorldFunction
 from punctual.sql.expressions.bind_world import world_expression
@@ -112,12 +112,7 @@ class RowLeaves:
                 hint=f"for example: {EXAMPLES[name]}",
             )
         of = part.part(*call.arguments[0])
-        inner = next((one for one in of.calls if one.name in MONTE_CARLO), None)
-        if inner is not None:
-            raise BindError(
-                "bind.nested-aggregate", f"{inner.name.upper()} cannot stand inside of what it is said of",
-                span=of.place(inner.first, inner.end),
-            )
+        refuse_nested(of)
         parameter = parameter_of(part, call, span) if wanted == 2 else 0.0
         summary: Summary = next(one for one in SUMMARIES if one.lower() == name)
         return self._summed(Summed(summary, self._value(of), parameter, span))
