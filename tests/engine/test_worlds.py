@@ -526,3 +526,22 @@ def test_what_is_wrong_with_a_star(select: str, code: str, place: str) -> None:
     first = refused.value.errors[0]
     assert first.span is not None
     assert (first.code, text[first.span.start : first.span.end]) == (code, place), first.render()
+
+
+def test_errors_do_not_depend_on_who_is_answered_together(tmp_path: Path) -> None:
+    """In the first window no y is missing, in the second some are: answered in one batch, and in one each."""
+    rows = [
+        {**row, "y": None if row["t"] > START + 11 * SECOND and row["n"] == 3 else row["n"] or 0} for row in speeds()
+    ]
+    declared = SPEED_SQL.replace("n INT)", "n INT, y INT ~ EMPIRICAL BY k)")
+    program = declared + f"""
+        CREATE QUERY q AS SELECT max(x) AS x, avg(y) AS y, INTERVAL(min(x), 99%) AS i FROM speed
+        [RANGE {WINDOW_S} SECONDS] PERIOD {WINDOW_S} SECONDS ROUNDS {ROUNDS};
+    """
+    together = answers(tmp_path / "together", program, rows)["q"]
+    apart = []
+    for number, until in enumerate((11, 30)):
+        some = [row for row in rows if row["t"] <= START + until * SECOND]
+        apart += answers(tmp_path / str(number), program, some)["q"][len(apart) :]
+    assert [answer["error"] for answer in together] == [answer["error"] for answer in apart]
+    assert {"y" in answer["error"] for answer in together} == {True, False}

@@ -106,20 +106,27 @@ def _settled_rows(job: Job, body: Worlds, rows: Answered, at: Micros, run: World
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """A column of all answers, with the ends of its intervals."""
+    """A column of all answers, with the ends of its intervals.
+
+    ``said`` is whether each answer has an error of it: in one window it may be exact and in the next one not, and what an
+    answer says does not depend on which others are made together with it.
+    """
 
     values: pa.Array
     low: F64 | None
     high: F64 | None
     level: F64 | None
+    said: tuple[bool, ...]
 
 
 def _column(parts: Sequence[Said], kind: pa.DataType) -> _Column:
+    said = tuple(part.low is not None or part.level is not None for part in parts)
     if len(parts) == 1:
         (one,) = parts
-        return _Column(of_type(one.values, kind), one.low, one.high, one.level)
+        return _Column(of_type(one.values, kind), one.low, one.high, one.level, said)
     values = pa.concat_arrays([of_type(part.values, kind) for part in parts])
-    return _Column(values, *(_ends([getattr(part, end) for part in parts], parts) for end in ("low", "high", "level")))
+    low, high, level = (_ends([getattr(part, end) for part in parts], parts) for end in ("low", "high", "level"))
+    return _Column(values, low, high, level, said)
 
 
 def _ends(ends: Sequence[F64 | None], parts: Sequence[Said]) -> F64 | None:
@@ -137,11 +144,14 @@ def _errors(names: Sequence[str], columns: Sequence[_Column], kept: I64, lengths
         quoted = orjson.dumps(name).decode()
         if column.low is not None and column.high is not None:
             ends = (np.split(end[kept], edges) for end in (column.low, column.high))
-            for texts, low, high in zip(members, *ends):
-                texts.append(f"{quoted}:{_interval(low, high)}")
+            found = [_interval(low, high) for low, high in zip(*ends)]
         elif column.level is not None:
-            for texts, level in zip(members, np.split(column.level[kept], edges)):
-                texts.append(f'{quoted}:{{"confidence":null,"level":{_listed(level)}}}')
+            levels = np.split(column.level[kept], edges)
+            found = [f'{{"confidence":null,"level":{_listed(level)}}}' for level in levels]
+        else:
+            continue
+        for texts, text, said in zip(members, found, column.said, strict=True):
+            texts += [f"{quoted}:{text}"] if said else []
     return [f"{{{','.join(texts)}}}" if texts else None for texts in members]
 
 
