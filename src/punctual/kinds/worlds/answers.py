@@ -108,8 +108,8 @@ def _settled_rows(job: Job, body: Worlds, rows: Answered, at: Micros, run: World
 class _Column:
     """A column of all answers, with the ends of its intervals.
 
-    ``said`` is whether each answer has an error of it: in one window it may be exact and in the next one not, and what an
-    answer says does not depend on which others are made together with it.
+    ``said`` is whether each answer has an error of it: in one window it may be exact and in the next one not, and what
+    an answer says does not depend on which others are made together with it.
     """
 
     values: pa.Array
