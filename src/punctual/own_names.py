@@ -68,5 +68,7 @@ ROUND = own("round")
 """Column of a window whose rows are handed on in every round: which one it is."""
 MARKED = own("marked")
 """Column of rounds: how many missing values of a window had no group or neighbour."""
+REJECTED = own("rejected")
+"""Column of rounds: how many rows of a window have a rule whose probabilities add up to more than 1."""
 READERS = own("readers")
 """Column of a window that several queries read, where samples differ: a bit for each of those who keep the row."""

@@ -424,6 +424,8 @@ def test_what_is_asked_for_must_mean_something(clauses: str, code: str, place: s
     ("SELECT k, HISTOGRAM(sum(x), 0) AS h FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-argument"),
     ("SELECT k, EXPECTED(sum(x), 3) AS e FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-argument"),
     ("SELECT k, EXPECTED(EXPECTED(sum(x))) AS e FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.nested-aggregate"),
+    ("SELECT k, EXPECTED(PROBABILITY(x > 1)) AS e FROM speed [RANGE 1 MINUTE]", "bind.nested-aggregate"),
+    ("SELECT k, INTERVAL(sum(x)) AS i FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.bad-argument"),
     ("SELECT n, avg(x) AS m FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.not-grouped"),
     ("SELECT k, avg(xx) AS s FROM speed [RANGE 1 MINUTE] WHERE x > 1 GROUP BY k", "bind.unknown-column"),
     ("SELECT TOP 2 k FROM speed [RANGE 1 MINUTE] ORDER BY x DESC", "bind.uncertain-score"),
@@ -478,3 +480,68 @@ def test_windows_without_rows(tmp_path: Path, closed_forms: str) -> None:
         assert found["one"][number]["rows"] == [nothing]
         assert found["plain"][number]["rows"] == [{"s": None, "e": None, "probability": 1.0}]
     assert all(found[query][0]["rows"] for query in found)
+
+
+def test_what_is_made_of_certain_values_has_no_error(tmp_path: Path) -> None:
+    """Neither has a column of keys or of sums that are the same in all worlds, whatever is drawn beside it."""
+    program = SPEED_SQL + f"""
+        CREATE QUERY q AS
+        SELECT n + 1 AS next, sum(n) * 2 AS twice, count(*) AS c, max(x) AS x, EXPECTED(max(x)) / count(*) AS part
+        FROM speed [RANGE {WINDOW_S} SECONDS] WHERE n IS NOT NULL GROUP BY n PERIOD {WINDOW_S} SECONDS ROUNDS {ROUNDS};
+    """
+    for answer in answers(tmp_path, program, speeds())["q"]:
+        assert set(answer["error"]) == {"x", "part"}
+        assert answer["error"]["part"] == {"confidence": None}
+        assert all(row["twice"] == 2 * (row["next"] - 1) * row["c"] for row in answer["rows"])
+
+
+def test_a_star_stands_for_all_columns(tmp_path: Path) -> None:
+    """Those that are certain tell result rows apart, so two rows with the same values are one result row."""
+    over = f"FROM speed [RANGE {WINDOW_S} SECONDS] AS s WHERE x > 40 HAVING PROBABILITY > 0.1"
+    until = f"PERIOD {WINDOW_S} SECONDS ROUNDS {ROUNDS};"
+    program = SPEED_SQL + f"""
+        CREATE QUERY named AS SELECT t, k, x, sd, n, PROBABILITY(x > 60) AS p {over} ORDER BY x DESC, t LIMIT 9 {until}
+        CREATE QUERY star AS SELECT *, PROBABILITY(x > 60) AS p {over} ORDER BY x DESC, t LIMIT 9 {until}
+        CREATE QUERY of_item AS SELECT s.*, PROBABILITY(x > 60) AS p {over} ORDER BY x DESC, t LIMIT 9 {until}
+        CREATE QUERY unread AS SELECT * FROM speed [RANGE {WINDOW_S} SECONDS] {until}
+    """
+    found = answers(tmp_path, program, speeds())
+    assert sum(len(answer["rows"]) for answer in found["named"]) == 18
+    for answer, star, of_item in zip(found["named"], found["star"], found["of_item"], strict=True):
+        assert (star["rows"], star["error"]) == (answer["rows"], answer["error"])
+        assert (of_item["rows"], of_item["error"]) == (answer["rows"], answer["error"])
+    assert [*found["unread"][0]["rows"][0]] == ["t", "k", "x", "sd", "n", "probability"]
+
+
+@pytest.mark.parametrize(("select", "code", "place"), [
+    ("SELECT * FROM speed [RANGE 1 MINUTE] GROUP BY k", "bind.not-grouped", "*"),
+    ("SELECT y.* FROM speed [RANGE 1 MINUTE] WHERE x > 1", "bind.unknown-stream", "y"),
+    ("SELECT *, x FROM speed [RANGE 1 MINUTE]", "bind.duplicate-name", "x"),
+    ("SELECT *, EXPECTED(stddev(x)) AS e FROM speed [RANGE 1 MINUTE]", "plan.not-yet", "*"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_star(select: str, code: str, place: str) -> None:
+    text = f"{SPEED_SQL} CREATE QUERY q AS {select} PERIOD 1 MINUTE;"
+    with pytest.raises(ProgramErrors) as refused:
+        compile_program(text, base=".")
+    first = refused.value.errors[0]
+    assert first.span is not None
+    assert (first.code, text[first.span.start : first.span.end]) == (code, place), first.render()
+
+
+def test_errors_do_not_depend_on_who_is_answered_together(tmp_path: Path) -> None:
+    """In the first window no y is missing, in the second some are: answered in one batch, and in one each."""
+    rows = [
+        {**row, "y": None if row["t"] > START + 11 * SECOND and row["n"] == 3 else row["n"] or 0} for row in speeds()
+    ]
+    declared = SPEED_SQL.replace("n INT)", "n INT, y INT ~ EMPIRICAL BY k)")
+    program = declared + f"""
+        CREATE QUERY q AS SELECT max(x) AS x, avg(y) AS y, INTERVAL(min(x), 99%) AS i FROM speed
+        [RANGE {WINDOW_S} SECONDS] PERIOD {WINDOW_S} SECONDS ROUNDS {ROUNDS};
+    """
+    together = answers(tmp_path / "together", program, rows)["q"]
+    apart = []
+    for number, until in enumerate((11, 30)):
+        some = [row for row in rows if row["t"] <= START + until * SECOND]
+        apart += answers(tmp_path / str(number), program, some)["q"][len(apart) :]
+    assert [answer["error"] for answer in together] == [answer["error"] for answer in apart]
+    assert {"y" in answer["error"] for answer in together} == {True, False}

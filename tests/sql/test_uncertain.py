@@ -128,6 +128,19 @@ def test_there_is_something_to_type(code: str) -> None:
         assert error.hint, error.render()
 
 
+@pytest.mark.parametrize(("law", "fact"), [
+    ("NORMAL(x)", 'expected ",", but there is ")"'), ("UNIFORM", 'expected "(", but the statement ends'),
+    ("DISCRETE(v, w", 'expected ")", but the statement ends'), ("EMPIRICAL", "expected BY, but the statement ends"),
+    ("INTERPOLATED k", 'expected BY, but there is "k"'),
+    ("NEAREST BY (x)", 'expected a number of neighbours, but there is "BY"'),
+    ("NEAREST 0 BY (x)", "a number of neighbours is a whole number of at least 1"),
+])  # fmt: skip
+def test_who_writes_a_distribution_wrong_is_shown_how(law: str, fact: str) -> None:
+    (error,) = errors(f"CREATE STREAM s (ts TIMESTAMP EVENT TIME, x DOUBLE ~ {law}")
+    assert error.fact == fact
+    assert (error.hint or "").startswith(f"for example: ~ {law.split('(')[0].split()[0]}")
+
+
 def test_an_event_time_and_a_rule_are_certain() -> None:
     assert found("CREATE STREAM s (ts TIMESTAMP EVENT TIME ~ EMPIRICAL BY k, k STRING) FROM FEED;") == [
         ("bind.uncertain-role", "EVENT TIME")
@@ -211,8 +224,8 @@ def test_spark_reads_what_is_uncertain_in_every_round(select: str) -> None:
 
 
 @pytest.mark.parametrize(("select", "underlined"), [
-    (f"SELECT * FROM {S}", ["*"]),
-    (f"SELECT x.* FROM {S} AS x", ["*"]),
+    (f"SELECT DISTINCT * FROM {S}", ["*"]),
+    (f"SELECT x.*, stddev(x.load) OVER (PARTITION BY x.k) AS d FROM {S} AS x", ["*"]),
     (f"SELECT lane, EXISTS (SELECT 1 FROM {S} x WHERE hi > x.load) AS e FROM {U}", ["SELECT"]),
     (f"SELECT lane FROM (SELECT lane FROM {U}) u WHERE EXISTS (SELECT 1 FROM {S} x WHERE hi > x.load)", ["SELECT"]),
     (f"(SELECT wait FROM {S}) UNION SELECT load FROM {U}", ["("]),

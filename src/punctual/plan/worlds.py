@@ -144,8 +144,9 @@ class Worlds(Body):
     outputs, order : the columns of answers, and what they are ordered by
     chosen : what has to hold of a result row, over keys and summaries
     likely : HAVING PROBABILITY: the operator and the number
-    by_rows : whether Spark answers the query in every world: rows of the statement are result rows then, the first two
-        columns are the round and how many values are marked, and aggregates put together what a result row has in it
+    by_rows : whether Spark answers the query in every world: rows of the statement are result rows then, their first
+        columns are the round and two remarks, how many values are marked and how many rows rejected, and aggregates put
+        together what a result row has in it
     """
 
     statement: RowStatement

@@ -21,7 +21,7 @@ from punctual.sql.expressions.scope import Relation, Scope
 from punctual.sql.problems import Problems, suggest
 from punctual.sql.syntax.cursor import Cursor
 from punctual.sql.syntax.expression import ExpressionSyntax
-from punctual.sql.syntax.parse_relation import parse_uncertain
+from punctual.sql.syntax.parse_relation import FORMS, parse_uncertain
 from punctual.sql.syntax.statement import ColumnSyntax, GivenDistribution, MissingValue, UncertainSyntax
 from punctual.sql.syntax.tokens import Token, tokenize
 from punctual.sql.syntax.written import Name
@@ -118,7 +118,7 @@ def _check_type(column: ColumnSyntax, law: UncertainSyntax, problems: Problems) 
         problems.add(BindError(
             "bind.bad-uncertain-type", f'column "{name}" is {column.type}, which {law.kind} cannot give',
             span=column.type_span, detail=f"{law.kind} gives {', '.join(accepted)}",
-            hint=f"for example: {name} {other} ~ {law.kind}",
+            hint=f"for example: {name} {other} ~ {FORMS[law.kind]}",
         ))
 
 

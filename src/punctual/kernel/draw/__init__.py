@@ -21,7 +21,7 @@ from punctual.kernel.draw.closed_forms import (
 from punctual.kernel.draw.count_laws import CountLaw, count_laws
 from punctual.kernel.draw.distributions import Among, Between, Choice, Normal, Number, Uniform, Weighted
 from punctual.kernel.draw.draws import draw_numbers, draw_places, values_at
-from punctual.kernel.draw.existence import Stretches, existing, stretches
+from punctual.kernel.draw.existence import Stretches, existing, of_broken_rules, stretches
 from punctual.kernel.draw.folds import Fold, Function, finished, fold, merged
 from punctual.kernel.draw.histograms import Histograms, histograms, likeliest
 from punctual.kernel.draw.in_time import interpolated
@@ -79,6 +79,7 @@ __all__ = [
     "nearest",
     "normal_above",
     "normal_interval",
+    "of_broken_rules",
     "of_counts",
     "probability",
     "rounds_for",

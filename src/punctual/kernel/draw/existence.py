@@ -7,6 +7,9 @@ rows: they share the line from 0 to 1, each a stretch as long as its probability
 number hits. So at most one of them does, and what is left of the line is for none. Stretches are laid out in the order
 of the rows' identities, which follows from the rows alone.
 
+No world fits a rule whose probabilities add up to more than 1. Whoever knows all rows of the window leaves its rows
+out: ``of_broken_rules`` says which they are.
+
 A rule's stretches depend on all of its rows. Lay them out over all rows of the window, before anything is filtered;
 after that rows may be drawn in any pieces.
 """
@@ -21,6 +24,7 @@ from punctual.kernel.arrays.row_hashes import U64
 from punctual.kernel.arrays.state import F64, I64, Bools
 from punctual.kernel.compiled import compiled
 from punctual.kernel.draw.philox import Source, uniforms
+from punctual.kernel.world.input.rows import SLACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,23 @@ def stretches(identity: U64, probability: F64, rule: U64 | None = None, ruled: B
         members = members[np.lexsort([identity[members], rule[members]])]
         _lay_out(rule[members], members, low, high)
     return Stretches(drawn_by, low, high)
+
+
+def of_broken_rules(identity: U64, probability: F64, rule: U64, ruled: Bools) -> Bools:
+    """Which rows have a rule whose probabilities add up to more than 1; a little more is forgiven, being rounded.
+
+    >>> of_broken_rules(np.array([5, 2, 9], np.uint64), np.array([0.5, 0.6, 0.9]), np.array([1, 1, 3], np.uint64),
+    ...                 np.array([True, True, True])).tolist()
+    [True, True, False]
+    """
+    found = np.zeros(identity.size, np.bool_)
+    members = np.flatnonzero(ruled)
+    if members.size:
+        members = members[np.lexsort([identity[members], rule[members]])]  # so that the sum is that of any order
+        first = np.concatenate([[True], np.diff(rule[members]) != 0])
+        mass = np.add.reduceat(probability[members], np.flatnonzero(first))
+        found[members] = (mass > 1 + SLACK)[np.cumsum(first) - 1]
+    return found
 
 
 def existing(drawn_from: Source, rows: Stretches, rounds: range) -> Bools:

@@ -28,6 +28,8 @@ from punctual.plan.worlds import Worlds
 from punctual.ports.sinks.json_text import fragments
 
 CONFIDENCE = 0.95
+REMARKS = "marked", "rejected"
+"""Fields of an answer that has them to say."""
 
 
 def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
@@ -53,11 +55,11 @@ def world_result(job: Job, body: Worlds, answered: Answered) -> Result:
     listed = pa.ListArray.from_arrays(pa.array(offsets), struct)
     exact = np.array([one.rounds == 0 for one in found])
     errors = _errors(names, columns, kept, np.diff(offsets).astype(np.int64))
-    marked = np.array([one.marked for one in found], np.int64)
+    remarks = {name: np.array([getattr(one.remarks, name) for one in found], np.int64) for name in REMARKS}
     fields = {
         "rounds": pa.array([one.rounds for one in found], pa.int64()),
         "reached": pa.array([one.reached for one in found], pa.bool_()),
-        "marked": pa.array(marked, mask=marked == 0),
+        **{name: pa.array(count, mask=count == 0) for name, count in remarks.items()},
     }
     curve = CONVEX if job.query.quality is None else curve_of(job.query.quality)
     return Result(
@@ -104,20 +106,27 @@ def _settled_rows(job: Job, body: Worlds, rows: Answered, at: Micros, run: World
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """A column of all answers, with the ends of its intervals."""
+    """A column of all answers, with the ends of its intervals.
+
+    ``said`` is whether each answer has an error of it: in one window it may be exact and in the next one not, and what
+    an answer says does not depend on which others are made together with it.
+    """
 
     values: pa.Array
     low: F64 | None
     high: F64 | None
     level: F64 | None
+    said: tuple[bool, ...]
 
 
 def _column(parts: Sequence[Said], kind: pa.DataType) -> _Column:
+    said = tuple(part.low is not None or part.level is not None for part in parts)
     if len(parts) == 1:
         (one,) = parts
-        return _Column(of_type(one.values, kind), one.low, one.high, one.level)
+        return _Column(of_type(one.values, kind), one.low, one.high, one.level, said)
     values = pa.concat_arrays([of_type(part.values, kind) for part in parts])
-    return _Column(values, *(_ends([getattr(part, end) for part in parts], parts) for end in ("low", "high", "level")))
+    low, high, level = (_ends([getattr(part, end) for part in parts], parts) for end in ("low", "high", "level"))
+    return _Column(values, low, high, level, said)
 
 
 def _ends(ends: Sequence[F64 | None], parts: Sequence[Said]) -> F64 | None:
@@ -135,11 +144,14 @@ def _errors(names: Sequence[str], columns: Sequence[_Column], kept: I64, lengths
         quoted = orjson.dumps(name).decode()
         if column.low is not None and column.high is not None:
             ends = (np.split(end[kept], edges) for end in (column.low, column.high))
-            for texts, low, high in zip(members, *ends):
-                texts.append(f"{quoted}:{_interval(low, high)}")
+            found = [_interval(low, high) for low, high in zip(*ends)]
         elif column.level is not None:
-            for texts, level in zip(members, np.split(column.level[kept], edges)):
-                texts.append(f'{quoted}:{{"confidence":null,"level":{_listed(level)}}}')
+            levels = np.split(column.level[kept], edges)
+            found = [f'{{"confidence":null,"level":{_listed(level)}}}' for level in levels]
+        else:
+            continue
+        for texts, text, said in zip(members, found, column.said, strict=True):
+            texts += [f"{quoted}:{text}"] if said else []
     return [f"{{{','.join(texts)}}}" if texts else None for texts in members]
 
 

@@ -27,6 +27,7 @@ from punctual.sql.bind_from import BoundFrom
 from punctual.sql.bind_join import bind_joins
 from punctual.sql.bind_nested import check_names
 from punctual.sql.body_binder import BoundBody
+from punctual.sql.expressions.all_columns import starred, with_all_columns
 from punctual.sql.expressions.bind_answer import output_name
 from punctual.sql.expressions.bind_predicate import conjuncts
 from punctual.sql.expressions.bind_row import row_expression, row_pieces
@@ -57,7 +58,9 @@ def is_over_worlds(select: SelectSyntax, bound: BoundFrom) -> bool:
     if calls or clauses or having:
         return True
     found = (bound.scope.find(one.parts) for expression in every for one in expression.columns)
-    return any(one.column.uncertain is not None for several in found for one in several)
+    named = {one.column for several in found for one in several}
+    all_of = {column for item in select.items for one in starred(item, bound.scope) for column in one.columns}
+    return any(column.uncertain is not None for column in named | all_of)
 
 
 def _says_it(call: Call, scope: Scope) -> bool:
@@ -78,6 +81,7 @@ def bind_worlds(select: SelectSyntax, bound: BoundFrom, problems: Problems) -> B
     """The body and outputs of a SELECT; None with the reasons in ``problems``."""
     if not bound.complete:
         return None
+    select = with_all_columns(select, bound.scope)
     own = Problems()
     own.take(problems)
     found: BoundBody | None = None
@@ -103,9 +107,6 @@ def _refuse_what_is_not_there(select: SelectSyntax, bound: BoundFrom, problems: 
             endless = True  # FROM has said so
         elif not isinstance(item.syntax.window, RangeWindow):
             problems.not_yet("this window over uncertain attributes", item.syntax.window.span, "use [RANGE ...]")
-    for selected in select.items:
-        if selected.expression is None:
-            problems.not_yet("* in a query over uncertain attributes", selected.span, "name the columns")
     return endless or len(problems.errors) > before
 
 

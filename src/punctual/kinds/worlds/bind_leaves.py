@@ -147,17 +147,14 @@ class GroupLeaves:
 
     def column(self, part: ExpressionSyntax) -> WorldExpression:
         self.rows.scope.resolve(part.columns[0], part)
+        name = ".".join(part.columns[0].parts)
         raise BindError(
-            "bind.not-grouped", f'column "{part.text}" is neither grouped nor aggregated', span=part.span,
-            hint=f"add it to GROUP BY, or aggregate it: avg({part.text})",
+            "bind.not-grouped", f'column "{name}" is neither grouped nor aggregated', span=part.span,
+            hint=f"add it to GROUP BY, or aggregate it: avg({name})",
         )
 
     def call(self, part: ExpressionSyntax, call: Call) -> WorldExpression | None:
-        if call.name in MONTE_CARLO:
-            raise BindError(
-                "bind.nested-aggregate", f"{call.name.upper()} cannot stand inside of what it is said of",
-                span=part.place(call.first, call.end),
-            )
+        refuse_nested(part)
         function = self.rows.scope.function(call.name)
         if function is not None:
             return self.folded(self._called(part, call, function))
@@ -272,7 +269,9 @@ class AnswerLeaves:
                 "bind.bad-argument", f"{name.upper()} takes {wanted} argument{'s' if wanted > 1 else ''}", span=span,
                 hint=f"for example: {EXAMPLES[name]}",
             )
-        of = self.groups.bind(part.part(*call.arguments[0]))
+        inner = part.part(*call.arguments[0])
+        refuse_nested(inner)
+        of = self.groups.bind(inner)
         parameter = parameter_of(part, call, span) if wanted == 2 else 0.0
         if not self.groups.exist_surely:
             of = _over_existing(of, self.groups)
@@ -306,6 +305,17 @@ def _over_existing(expression: WorldExpression, groups: GroupLeaves) -> WorldExp
         return groups.folded(replace(folded, stored=False))
 
     return _over(expression, existing)
+
+
+def refuse_nested(of: ExpressionSyntax) -> None:
+    """EXPECTED and the others are said of what is so in a world, and not of each other."""
+    inner = next((one for one in of.calls if one.name in MONTE_CARLO), None)
+    if inner is not None:
+        raise BindError(
+            "bind.nested-aggregate", f"{inner.name.upper()} cannot stand inside of what it is said of",
+            span=of.place(inner.first, inner.end),
+            detail="what it says is of all worlds together, and here is asked for what is so in each of them",
+        )
 
 
 def parameter_of(part: ExpressionSyntax, call: Call, span: Span) -> float:

@@ -207,8 +207,11 @@ class Summaries:
         found = evaluate(expression, self._in_answers)
         values = np.broadcast_to(found.values, (self._shape[0], 1)).ravel()
         known = None if found.known is None else np.broadcast_to(found.known, (self._shape[0], 1)).ravel()
+        column = self._arrow(values, known, found.kind)
+        if all(self._summary(leaf.number).exact for leaf in leaves(expression) if isinstance(leaf, WorldSummary)):
+            return Said(column)
         nothing = np.full(self._shape[0], np.nan)
-        return Said(self._arrow(values, known, found.kind), nothing, nothing)
+        return Said(column, nothing, nothing)
 
     # -- summaries ---------------------------------------------------------------------------------
 

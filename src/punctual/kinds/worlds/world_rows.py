@@ -15,7 +15,7 @@ from punctual.errors import InternalError
 from punctual.kernel.arrays.row_hashes import U64, row_hashes
 from punctual.kernel.arrays.shared import SharedWorlds, digest, place
 from punctual.kernel.arrays.state import F64, I64, Bools
-from punctual.kernel.draw import Source, Stretches, existing, source, stretches
+from punctual.kernel.draw import Source, Stretches, existing, of_broken_rules, source, stretches
 from punctual.kernel.draw.bundle_values import Bundle, holds
 from punctual.kernel.panes.keys import encode
 from punctual.kinds.worlds.columns import Plain, kind_of_type, plain_column
@@ -39,6 +39,18 @@ Leaves = Callable[[Leaf], Bundle]
 """What stands at the leaves of row expressions: the values of some rows in some rounds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What an answer says of rows of its windows that could not be taken as they are.
+
+    marked : how many missing values had no group or neighbour, and are any value of the window
+    rejected : how many rows are left out, since the probabilities of their rule add up to more than 1
+    """
+
+    marked: int = 0
+    rejected: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Exists:
     """Which rows of a stream exist in a world."""
@@ -47,6 +59,8 @@ class _Exists:
     stretches: Stretches
     probability: F64
     rule: pa.Array | None
+    rejected: int = 0
+    """How many rows have a rule that is broken within the window: they exist in no world."""
 
     @property
     def uncertain(self) -> Bools:
@@ -60,13 +74,15 @@ class _Exists:
         identity = columns[existence.identity].to_numpy(zero_copy_only=False).view(np.uint64)
         probability: F64 = columns[existence.probability].cast(pa.float64()).to_numpy(zero_copy_only=False)
         probability = np.where(inside, probability, 0.0)
-        labels, rule, ruled = None, None, None
+        labels, rule, ruled, rejected = None, None, None, 0
         if existence.rule is not None:
             labels = columns[existence.rule]
             rule = row_hashes([labels], identity.size)
             ruled = labels.is_valid().to_numpy(zero_copy_only=False) & inside
+            broken = of_broken_rules(identity, probability, rule, ruled)
+            probability, rejected = np.where(broken, 0.0, probability), int(np.count_nonzero(broken))
         laid_out = stretches(identity, probability, rule, ruled)
-        return _Exists(source(seed, existence.stream.lower(), ""), laid_out, probability, labels)
+        return _Exists(source(seed, existence.stream.lower(), ""), laid_out, probability, labels, rejected)
 
 
 class WorldRows:
@@ -137,9 +153,9 @@ class WorldRows:
         return 8 * self.size * (len(self.given) + 3 * len(self.attributes))
 
     @property
-    def marked(self) -> int:
-        """How many missing values had to be any value of the window."""
-        return sum(column.marked for column in self.attributes)
+    def remarks(self) -> Remarks:
+        """What an answer has to say of these rows."""
+        return Remarks(sum(column.marked for column in self.attributes), sum(one.rejected for one in self._exists))
 
     def uncertain(self, read: frozenset[int]) -> Bools:
         """Which rows differ between worlds: in one of these attributes, or in whether they exist."""

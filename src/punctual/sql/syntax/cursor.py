@@ -48,10 +48,10 @@ class Cursor:
         self.index += len(words)
         return True
 
-    def expect(self, *words: str) -> None:
+    def expect(self, *words: str, hint: str | None = None) -> None:
         for word in words:
             if not self.accept(word):
-                raise self.wrong(word)
+                raise self.wrong(word if word[:1].isalpha() else f'"{word}"', hint)
 
     def name(self, what: str, hint: str | None = None) -> Name:
         """An identifier: a word or a name in backquotes."""

@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError as AnySqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as RawToken
 
+from punctual.config import unit_us
 from punctual.errors import ParseError, PlanError, PunctualError, Span
 from punctual.sql.syntax.tokens import SPARK, Token, tokenize
 
@@ -240,7 +241,16 @@ def _for_sqlglot(tokens: tuple[Token, ...]) -> list[RawToken]:
 
 def _calls_interval(tokens: tuple[Token, ...], index: int) -> bool:
     """Whether INTERVAL before a bracket is a call: ``INTERVAL(x, ..)`` is one, ``INTERVAL (x) DAYS`` is none."""
-    return tokens[index].word == "INTERVAL" and len(split_commas(tokens, index + 2, matching(tokens, index + 1))) > 1
+    if tokens[index].word != "INTERVAL":
+        return False
+    end = matching(tokens, index + 1)
+    units = end + 1 < len(tokens) and interval_word(tokens[end + 1].text)
+    return not units or len(split_commas(tokens, index + 2, end)) > 1
+
+
+def interval_word(text: str) -> bool:
+    """Whether a word may follow the number of an INTERVAL of Spark's."""
+    return unit_us(text) is not None or text.upper() in ("TO", "MONTH", "MONTHS", "YEAR", "YEARS")
 
 
 def _located(error: SqlglotError, tokens: tuple[Token, ...]) -> ParseError:

@@ -7,10 +7,9 @@ finds an alias without AS.
 
 from __future__ import annotations
 
-from punctual.config import unit_us
 from punctual.errors import ParseError
 from punctual.sql.syntax.cursor import Cursor
-from punctual.sql.syntax.expression import OPERATOR_WORDS, ExpressionSyntax, matching, parse_expression
+from punctual.sql.syntax.expression import OPERATOR_WORDS, ExpressionSyntax, interval_word, matching, parse_expression
 
 HARD_STOPS = frozenset(("FROM", "GROUP BY", "ORDER BY"))
 CONTINUING = OPERATOR_WORDS - {"FROM", "WHERE", "AS", "ON", "USING", "SELECT", "BY", "ALL", "CASE", "INTERVAL"} | {
@@ -30,7 +29,7 @@ def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset
                 break
             if word in HARD_STOPS and cursor.peek(-1).word != "DISTINCT":
                 break
-            if operand and token.kind in ("word", "quoted") and not (interval and _interval_word(token.text)):
+            if operand and token.kind in ("word", "quoted") and not (interval and interval_word(token.text)):
                 if word in stops and not (word == "WITHIN" and cursor.peek(1).word.startswith("GROUP")):
                     break
                 if word not in CONTINUING:
@@ -39,7 +38,7 @@ def take_expression(cursor: Cursor, what: str, stops: frozenset[str] = frozenset
             cursor.index = _closing(cursor)
         cases += (word == "CASE") - (word == "END" and cases > 0)
         literal = token.kind in ("number", "string")
-        interval = word == "INTERVAL" or (interval and (literal or _interval_word(token.text)))
+        interval = word == "INTERVAL" or (interval and (literal or interval_word(token.text)))
         cursor.next()
         operand = _ends_operand(cursor, first)
     if cursor.index == first:
@@ -57,10 +56,6 @@ def _closing(cursor: Cursor) -> int:
     if index == len(cursor.tokens):
         raise ParseError("parse.syntax", "this bracket is never closed", span=cursor.peek().span)
     return index
-
-
-def _interval_word(text: str) -> bool:
-    return unit_us(text) is not None or text.upper() in ("TO", "MONTH", "MONTHS", "YEAR", "YEARS")
 
 
 def _ends_operand(cursor: Cursor, first: int) -> bool:

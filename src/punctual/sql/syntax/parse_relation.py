@@ -70,21 +70,31 @@ def _column(cursor: Cursor) -> ColumnSyntax:
 
 
 CONSTANTS = "a constant may be a column too, for example: sd DOUBLE AS (2.0)"
+FORMS = {
+    "NORMAL": "NORMAL(mean, sd)",
+    "UNIFORM": "UNIFORM(low, high)",
+    "DISCRETE": "DISCRETE(values, weights)",
+    "EMPIRICAL": "EMPIRICAL BY k",
+    "INTERPOLATED": "INTERPOLATED BY k WITHIN 30 MINUTES",
+    "NEAREST": "NEAREST 10 BY (x, y)",
+}
+"""How a distribution is written, in hints."""
 
 
 def parse_uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
     """What follows ``~``; ``first`` is the token where its place begins."""
     kind = cursor.choice(GIVEN + MISSING, "a distribution")
+    hint = f"for example: ~ {FORMS[kind]}"
     if kind in GIVEN:
-        cursor.expect("(")
+        cursor.expect("(", hint=hint)
         one = cursor.name("a column", CONSTANTS)
-        cursor.expect(",")
+        cursor.expect(",", hint=hint)
         other = cursor.name("a column", CONSTANTS)
-        cursor.expect(")")
+        cursor.expect(")", hint=hint)
         given = cast(Literal["NORMAL", "UNIFORM", "DISCRETE"], kind)
         return GivenDistribution(given, (one, other), cursor.since(first))
-    neighbours = _neighbours(cursor) if kind == "NEAREST" else None
-    cursor.expect("BY")
+    neighbours = _neighbours(cursor, hint) if kind == "NEAREST" else None
+    cursor.expect("BY", hint=hint)
     columns = _names(cursor)
     within = parse_duration(cursor) if kind == "INTERPOLATED" and cursor.accept("WITHIN") else None
     condition = take_expression(cursor, "a condition", ENDS_CONDITION) if cursor.accept("IF") else None
@@ -92,8 +102,10 @@ def parse_uncertain(cursor: Cursor, first: int) -> UncertainSyntax:
     return MissingValue(missing, columns, cursor.since(first), neighbours, within, condition)
 
 
-def _neighbours(cursor: Cursor) -> int:
-    return whole_number(cursor, "a number of neighbours", code="bind.bad-neighbours")
+def _neighbours(cursor: Cursor, hint: str) -> int:
+    if cursor.peek().kind != "number" and not cursor.at("-"):
+        raise cursor.wrong("a number of neighbours", hint)
+    return whole_number(cursor, "a number of neighbours", code="bind.bad-neighbours", hint=hint)
 
 
 def _names(cursor: Cursor) -> tuple[Name, ...]:

@@ -118,7 +118,9 @@ class _Binder:
         for first, end in part.items if part.depth == 0 else ():
             star = self.tokens[end - 1]
             if star.word == "*" and (end - first == 1 or self.tokens[end - 2].word == "."):
-                self.problems.not_yet("* in a query over uncertain attributes", star.span, "name the columns")
+                self.problems.not_yet(
+                    "* in a query over uncertain attributes that Spark answers", star.span, "name the columns"
+                )
         inside = range(part.select, part.end)
         for index in inside if part.depth or self.united else ():
             token, after = self.tokens[index], self.tokens[index + 1] if index + 1 < len(self.tokens) else None
@@ -187,12 +189,12 @@ class _Binder:
         return RowStatement(select, tuple(windows), self.written.tables)
 
     def _rounds(self, windows: Sequence[RowWindow]) -> list[RowWindow]:
-        """What has every round: one for each window in which values may be marked, or one."""
+        """What has every round: one for each window that there may be remarks on, or one."""
         rounds = self.effort.rounds
         found = [
             replace(one, drawn=EveryRound(rounds, one.drawn))
             for one in dict.fromkeys(windows)
-            if isinstance(one.drawn, DrawnWindow) and any(isinstance(law.law, FoundBy) for law in one.drawn.attributes)
+            if isinstance(one.drawn, DrawnWindow) and one.drawn.may_be_remarked
         ]
         first = self.written.streams[0]
         any_window = RowWindow(first.name, windows[0].range_us or 1, (first.event_time,), drawn=EveryRound(rounds))

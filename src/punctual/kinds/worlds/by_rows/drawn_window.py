@@ -15,10 +15,11 @@ from punctual.clock import Micros
 from punctual.kernel.arrays.state import I64
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kinds.worlds.rounds.panes import rounds_at_once
-from punctual.kinds.worlds.world_rows import WorldRows
-from punctual.own_names import MARKED, ROUND
+from punctual.kinds.worlds.world_rows import Remarks, WorldRows
+from punctual.own_names import MARKED, REJECTED, ROUND
 from punctual.plan.drawn_rows import DrawnRows
 from punctual.plan.row_query import RowStatement, RowWindow, SparkText
+from punctual.plan.uncertain import FoundBy
 from punctual.plan.worlds import Attribute, Effort, Existence, Worlds
 
 
@@ -39,6 +40,12 @@ class DrawnWindow(DrawnRows):
     attributes: tuple[Attribute, ...] = ()
     existence: tuple[Existence, ...] = ()
 
+    @property
+    def may_be_remarked(self) -> bool:
+        """Whether an answer may have something to say of its rows: of what is missing, or of rules that break."""
+        missing = any(isinstance(one.law, FoundBy) for one in self.attributes)
+        return missing or any(one.rule is not None for one in self.existence)
+
     def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: range) -> Iterator[pa.RecordBatch]:
         """Round after round, and in a round row after row, in their order."""
         if rows.num_rows:
@@ -47,9 +54,9 @@ class DrawnWindow(DrawnRows):
             for block in (rounds[first : first + step] for first in range(0, len(rounds), step)):
                 yield self._block(window, block)
 
-    def marked(self, rows: pa.Table, at: Micros, seed: int) -> int:
-        """How many missing values of these rows had to be any value of the window."""
-        return self._window(rows, at, seed).marked if rows.num_rows else 0
+    def remarks(self, rows: pa.Table, at: Micros, seed: int) -> Remarks:
+        """What an answer has to say of these rows."""
+        return self._window(rows, at, seed).remarks if rows.num_rows else Remarks()
 
     def _window(self, rows: pa.Table, at: Micros, seed: int) -> WorldRows:
         arrays = [_whole(rows.column(name)) for name in self.columns]
@@ -77,7 +84,7 @@ class DrawnWindow(DrawnRows):
 class EveryRound(DrawnRows):
     """Every round once, whether or not it has a row: a world without rows is one, too.
 
-    Beside it, how many missing values were found by nobody in the window that is drawn, where there is one.
+    Beside it the remarks on the window that is drawn, where there is one.
     """
 
     rounds: int
@@ -86,12 +93,12 @@ class EveryRound(DrawnRows):
 
     @property
     def made(self) -> tuple[str, ...]:
-        return ROUND, MARKED
+        return ROUND, MARKED, REJECTED
 
     def draw(self, rows: pa.Table, at: Micros, seed: int, rounds: range) -> Iterator[pa.RecordBatch]:
-        marked = 0 if self.of is None else self.of.marked(rows, at, seed)
-        found = [pa.array(np.asarray(rounds), pa.int64()), pa.array(np.full(len(rounds), marked), pa.int64())]
-        yield pa.RecordBatch.from_arrays(found, names=[ROUND, MARKED])
+        found = Remarks() if self.of is None else self.of.remarks(rows, at, seed)
+        columns = [np.asarray(rounds), *(np.full(len(rounds), one) for one in (found.marked, found.rejected))]
+        yield pa.RecordBatch.from_arrays([pa.array(one, pa.int64()) for one in columns], names=[*self.made])
 
 
 def _drawn(bundle: Bundle, row: I64, number: I64, window: WorldRows) -> pa.Array:

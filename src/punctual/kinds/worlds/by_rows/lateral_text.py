@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from punctual.errors import Span
 from punctual.kinds.worlds.by_rows.rounds_of_windows import RoundsOfWindows
-from punctual.own_names import MARKED, ROUND, own
+from punctual.own_names import MARKED, REJECTED, ROUND, own
 from punctual.plan.row_query import RowWindow, SparkText, Token, WindowPlace, Word
 from punctual.plan.sql_text import quoted
 
 ROUNDS = quoted(own("rounds"))
 ANSWER = quoted(own("answer"))
+REMARKS = MARKED, REJECTED
 
 
 def lateral_text(
@@ -21,12 +22,12 @@ def lateral_text(
     rounds: RoundsOfWindows,
     span: Span,
 ) -> SparkText:
-    """The rows of a text in every round: the round, how many values are marked, then these columns.
+    """The rows of a text in every round: the round, both remarks (marked, rejected), then these columns.
 
     A window that differs between worlds is the rows of the round, or of one that ``rounds`` says. Windows without
     columns of their own have the rounds.
     """
-    named = ", ".join(f"{ROUNDS}.{quoted(name)}" for name in (ROUND, MARKED))
+    named = ", ".join(f"{ROUNDS}.{quoted(name)}" for name in (ROUND, *REMARKS))
     found: list[tuple[Token, Span]] = [(Word(f"SELECT {named}, {ANSWER}.* FROM"), span)]
     found += ((one, span) for one in _rounds(windows))
     found.append((Word(", LATERAL (", gap=False), span))
@@ -45,11 +46,11 @@ def lateral_text(
 
 
 def _rounds(windows: Sequence[RowWindow]) -> Iterator[Token]:
-    """Every round once, with what is marked in all windows."""
+    """Every round once, with the remarks on all windows."""
     numbers = [number for number, one in enumerate(windows) if one.drawn is not None and not one.drawn.names]
     names = [quoted(own(f"rounds {number}")) for number in numbers]
-    marked = " + ".join(f"{name}.{quoted(MARKED)}" for name in names)
-    yield Word(f"(SELECT {names[0]}.{quoted(ROUND)}, {marked} AS {quoted(MARKED)} FROM")
+    sums = (" + ".join(f"{name}.{quoted(one)}" for name in names) + f" AS {quoted(one)}" for one in REMARKS)
+    yield Word(f"(SELECT {names[0]}.{quoted(ROUND)}, {', '.join(sums)} FROM")
     for number, name in zip(numbers, names):
         if name != names[0]:
             yield Word("JOIN")

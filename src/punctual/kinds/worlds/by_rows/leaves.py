@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from punctual.errors import BindError
-from punctual.kinds.worlds.bind_leaves import EXAMPLES, SUMMARIES, parameter_of
+from punctual.kinds.worlds.bind_leaves import EXAMPLES, SUMMARIES, parameter_of, refuse_nested
 from punctual.plan.world_expression import CertainColumn, WorldAggregate, WorldExpression, WorldSummary
 from punctual.plan.worlds import Folded, Summary, Summed, WorldFunction
 from punctual.sql.expressions.bind_world import world_expression
@@ -14,8 +14,8 @@ from punctual.sql.expressions.function_names import MONTE_CARLO, is_aggregate
 from punctual.sql.problems import not_yet
 from punctual.sql.syntax.expression import Call, ExpressionSyntax
 
-FIRST_COLUMN = 2
-"""The number of the first column, after the round and how many values are marked (``lateral_text.py``)."""
+FIRST_COLUMN = 3
+"""The number of the first column, after the round and both remarks (``lateral_text.py``)."""
 
 
 def is_over_rows(expression: ExpressionSyntax) -> bool:
@@ -112,12 +112,7 @@ class RowLeaves:
                 hint=f"for example: {EXAMPLES[name]}",
             )
         of = part.part(*call.arguments[0])
-        inner = next((one for one in of.calls if one.name in MONTE_CARLO), None)
-        if inner is not None:
-            raise BindError(
-                "bind.nested-aggregate", f"{inner.name.upper()} cannot stand inside of what it is said of",
-                span=of.place(inner.first, inner.end),
-            )
+        refuse_nested(of)
         parameter = parameter_of(part, call, span) if wanted == 2 else 0.0
         summary: Summary = next(one for one in SUMMARIES if one.lower() == name)
         return self._summed(Summed(summary, self._value(of), parameter, span))

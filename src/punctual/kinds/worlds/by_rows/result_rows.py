@@ -16,11 +16,12 @@ from punctual.kernel.arrays.state import I64
 from punctual.kernel.draw import fold
 from punctual.kernel.draw.bundle_values import Bundle
 from punctual.kernel.panes.keys import encode, order
+from punctual.kinds.worlds.by_rows.leaves import FIRST_COLUMN
 from punctual.kinds.worlds.columns import kind_of_type, plain_column
 from punctual.kinds.worlds.simulate import GroupWorlds, finished_bundle, folds_of, function_of
 from punctual.kinds.worlds.summaries import Summaries
 from punctual.kinds.worlds.texts import TextCodes
-from punctual.kinds.worlds.world_rows import strings_of
+from punctual.kinds.worlds.world_rows import Remarks, strings_of
 from punctual.plan.world_expression import CertainColumn
 from punctual.plan.worlds import Folded, Worlds
 
@@ -28,12 +29,12 @@ from punctual.plan.worlds import Folded, Worlds
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultRows:
     """What is said of the result rows of some rounds, how many there are, and how many of them came in the first half
-    of the rounds. ``marked`` values were missing, and nothing near them was found."""
+    of the rounds. ``remarks`` are about the rows of the windows."""
 
     said: Summaries
     groups: int
     earlier: int
-    marked: int
+    remarks: Remarks
 
 
 def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> ResultRows:
@@ -47,9 +48,10 @@ def result_rows(body: Worlds, columns: Sequence[pa.Array], rounds: int) -> Resul
     aggregates = tuple(_folded(one, columns, codes, cell, shape) for one in folds_of(body))
     there = np.bincount(cell, minlength=groups * rounds).reshape(shape) > 0
     said = Summaries(body, keys, GroupWorlds(aggregates, there, rounds, (False,) * (len(aggregates) + 1)), codes)
-    marked = int(columns[1][0].as_py()) if len(columns[1]) else 0  # without a row nothing rests on such values
+    first = (int(column[0].as_py()) if len(column) else 0 for column in columns[1:FIRST_COLUMN])
+    remarks = Remarks(*first)  # without a result row nothing rests on such rows
     earlier = np.unique(group[number < rounds // 2]).size
-    return ResultRows(said, groups, earlier, marked)
+    return ResultRows(said, groups, earlier, remarks)
 
 
 def _groups(keys: Sequence[pa.Array], rows: int) -> tuple[list[pa.Array], I64]:

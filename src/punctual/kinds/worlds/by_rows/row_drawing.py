@@ -22,6 +22,7 @@ from punctual.kinds.worlds.by_rows.result_rows import ResultRows, result_rows
 from punctual.kinds.worlds.rounds.needed_rounds import MOST_ROUNDS, needed_rounds
 from punctual.kinds.worlds.rounds.window_drawing import MOST_AHEAD, MOST_NUMBERS
 from punctual.kinds.worlds.summaries import Summaries
+from punctual.kinds.worlds.world_rows import Remarks
 from punctual.plan.worlds import Worlds
 from punctual.runtime.backend import JobLimit
 
@@ -69,9 +70,9 @@ class RowDrawing:
     # -- how far it is -----------------------------------------------------------------------------
 
     @property
-    def marked(self) -> int:
-        """How many missing values had to be any value of the window."""
-        return self._result.marked
+    def remarks(self) -> Remarks:
+        """What is to be said of the rows of its windows."""
+        return self._result.remarks
 
     @property
     def most(self) -> int:

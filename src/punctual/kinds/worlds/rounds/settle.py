@@ -16,6 +16,7 @@ from typing import Protocol
 
 from punctual.estimate.quality_curve import CONVEX, QualityCurve
 from punctual.kinds.worlds.summaries import Summaries, Summarised
+from punctual.kinds.worlds.world_rows import Remarks
 from punctual.plan.worlds import Effort
 
 GROWTH = 4
@@ -34,8 +35,8 @@ class DrawnRounds(Protocol):
         ...
 
     @property
-    def marked(self) -> int:
-        """How many missing values had to be any value of the window."""
+    def remarks(self) -> Remarks:
+        """What is to be said of the rows of its windows."""
         ...
 
     @property
@@ -82,12 +83,12 @@ class FewerRounds:
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
     """The result rows of a window, how many rounds they rest on (0: none were needed), and how many it should have
-    been. ``marked`` values were missing, and nothing near them was found."""
+    been; ``remarks`` are about the rows of the window."""
 
     said: Summarised
     rounds: int
     wanted: int
-    marked: int
+    remarks: Remarks
 
     @property
     def reached(self) -> bool:
@@ -104,17 +105,17 @@ def settle(effort: Effort, drawing: DrawnRounds, number: int, share: float = 1.0
     """The answer of this number of an instant, with a share of the rounds that its stage adds."""
     asked = effort.at_first(number)
     if not drawing.varies:
-        return Settled(drawing.said(asked).all(), 0, 0, drawing.marked)
+        return Settled(drawing.said(asked).all(), 0, 0, drawing.remarks)
     if effort.confidence is None:
         drawing.until(_fewer(asked - effort.rounds, asked, share))
         said = drawing.said(asked)
-        return Settled(said.all(), said.rounds, asked, drawing.marked)
+        return Settled(said.all(), said.rounds, asked, drawing.remarks)
     drawing.until(_fewer(0, asked, share))
     said, needed = drawing.look()
     while (enough := _fewer(0, needed, share)) > said.rounds and said.rounds < drawing.most:
         drawing.until(min(enough, max(drawing.for_tails, GROWTH * said.rounds)))
         said, needed = drawing.look()
-    return Settled(said.all(), said.rounds, needed, drawing.marked)
+    return Settled(said.all(), said.rounds, needed, drawing.remarks)
 
 
 def as_drawn(effort: Effort, drawing: DrawnRounds, number: int) -> Settled:
@@ -124,9 +125,9 @@ def as_drawn(effort: Effort, drawing: DrawnRounds, number: int) -> Settled:
     drawing.until(1)
     if effort.confidence is None:
         said = drawing.said(drawing.rounds)
-        return Settled(said.all(), said.rounds, effort.at_first(number), drawing.marked)
+        return Settled(said.all(), said.rounds, effort.at_first(number), drawing.remarks)
     said, needed = drawing.look()
-    return Settled(said.all(), said.rounds, needed, drawing.marked)
+    return Settled(said.all(), said.rounds, needed, drawing.remarks)
 
 
 def _fewer(before: int, asked: int, share: float) -> int:

@@ -22,7 +22,7 @@ from punctual.kinds.worlds.rounds.panes import Keeping
 from punctual.kinds.worlds.rounds.seldom import rounds_for_tails, seldom
 from punctual.kinds.worlds.simulate import GroupsInWorlds
 from punctual.kinds.worlds.summaries import Summaries
-from punctual.kinds.worlds.world_rows import WorldRows
+from punctual.kinds.worlds.world_rows import Remarks, WorldRows
 from punctual.plan.worlds import Called, Worlds
 from punctual.runtime.backend import JobLimit
 
@@ -74,9 +74,9 @@ class WindowDrawing:
         return not self._known and self._groups.varies
 
     @property
-    def marked(self) -> int:
-        """How many missing values had to be any value of the window."""
-        return self._rows.marked
+    def remarks(self) -> Remarks:
+        """What is to be said of the rows of its windows."""
+        return self._rows.remarks
 
     @property
     def rounds(self) -> int:
