@@ -206,7 +206,8 @@ class Rounds:
         numbers = [one for one in rounds for _row in range(1 + (one % 3 == 0))]
         keys = ["b" if n and numbers[n - 1] == one else "a" for n, one in enumerate(numbers)]
         values = pa.array([float(one % 7) for one in numbers])
-        return [pa.array(numbers, pa.int64()), pa.array([0] * len(numbers), pa.int64()), pa.array(keys), values]
+        nothing = pa.array([0] * len(numbers), pa.int64())  # neither marked nor rejected
+        return [pa.array(numbers, pa.int64()), nothing, nothing, pa.array(keys), values]
 
     def now(self) -> float:
         return 0.0
