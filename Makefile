@@ -26,10 +26,10 @@ prepare: $(STAMP) ## make Spark start faster on this machine (Java 17): an archi
 demo: $(STAMP) ## run a real program on real trades and print its answers
 	@$(BIN)/python examples/demo.py
 
-quick: $(STAMP) lint types ## everything that needs no JVM, in a minute or two
+quick: $(STAMP) lint types ## everything that needs no JVM, in some nine minutes
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not spark and not long"
 
-test: $(STAMP) lint types ## the whole suite
+test: $(STAMP) lint types ## the whole suite, in less than half an hour
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not spark and not long"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "spark and not long"
 

@@ -404,6 +404,7 @@ def test_later_answers_of_an_instant_rest_on_more_rounds(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("clauses", "code", "place"), [
     ("PERIOD 10 SECONDS ROUNDS 0", "parse.syntax", "0"),
+    ("PERIOD 10 SECONDS ROUNDS 100000001", "bind.bad-rounds", "ROUNDS 100000001"),
     ("PERIOD 10 SECONDS ROUNDS 5 CONFIDENCE 95% WITHIN 1", "bind.two-efforts", "CONFIDENCE 95% WITHIN 1"),
     ("HAVING PROBABILITY >= 2 PERIOD 10 SECONDS", "bind.bad-probability", "PROBABILITY >= 2"),
 ])  # fmt: skip

@@ -1,4 +1,7 @@
-"""Every run case on Spark: cut small, every window answered from rows."""
+"""Every run case on Spark: cut small, every window answered from rows.
+
+In process the same cases go this way with every change (``tests/engine/test_cases.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from tests.cqt.play import DATA
 from tests.cqt.ways import Together, Way
 from tests.spark.backends import Cut
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("small_tasks")]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.usefixtures("small_tasks")]
 
 CASES = read_cases(DATA / "run")
 TOGETHER = Together(CASES, Way("cut small, every window from rows", Cut, {"window_merge": "rows"}))

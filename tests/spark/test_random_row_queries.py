@@ -1,7 +1,7 @@
 """Three hundred random row queries on Spark: every answer is DuckDB's over the query's own text.
 
 Six programs of fifty queries, each over rows of its own. One has a stream without any row; one is also fed in other
-batches, and writes the same bytes.
+batches, and writes the same bytes. Two of them are always run, all in `make test-long`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SILENT = {5: "r"}
 WITHOUT_LATE_ROWS = 6
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("seed", [1, 5, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3, 4, 6))])
 def test_answers_are_those_of_duckdb(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     program = RandomProgram(tmp_path, seed, QUERIES)
     batches = random_batches(seed, late=seed != WITHOUT_LATE_ROWS, silent=SILENT.get(seed))

@@ -124,6 +124,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("parse.duplicate-clause", "SELECT kmh FROM speed MODEL kmh FIT DEGREE 1 DEGREE 2 PERIOD 1 MINUTE", "DEGREE"),
     ("bind.bad-stages", f"{COUNT} PERIOD 1 MINUTE ANSWERS WITHIN 3 SECONDS, 1 SECOND", "1 SECOND"),
     ("bind.bad-stages", f"{COUNT} PERIOD 1 MINUTE ANSWERS WITHIN 1 SECOND, 1000 MILLISECONDS", "1000 MILLISECONDS"),
+    ("bind.bad-stages", f"{COUNT} PERIOD 1 MINUTE ANSWERS WITHIN 1 SECOND, 1004 MILLISECONDS", "1004 MILLISECONDS"),
     ("bind.bad-duration", f"{COUNT} PERIOD 1 MINUTE ANSWERS WITHIN 0 SECONDS, 1 SECOND", "0 SECONDS"),
     ("bind.two-deadlines", f"{COUNT} PERIOD 1 MINUTE DEADLINE 1 SECOND ANSWERS WITHIN 3 SECONDS", "DEADLINE 1 SECOND"),
     *(("bind.nothing-uncertain", f"SELECT count(*) FROM rfid {WINDOW} PERIOD 1 MINUTE {clause}", clause)

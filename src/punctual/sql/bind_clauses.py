@@ -32,6 +32,8 @@ from punctual.sql.syntax.written import Share
 RUNS = (PeriodClause, FrequencyClause, DeadlineClause, QualityClause)
 """The clauses of every query that this release carries out."""
 SPLITS = ("EQUAL", "GRADIENT")
+LEAST_STAGE_US: Micros = 5_000
+"""No round is drawn and answered in less time, whatever it is of."""
 
 
 def check_clauses(select: SelectSyntax, bound: BoundFrom, binder: BodyBinder | None, problems: Problems) -> None:
@@ -101,6 +103,12 @@ def _check_stages(clause: AnswersClause, clauses: Sequence[Clause], problems: Pr
             problems.add(BindError(
                 "bind.bad-stages", "each deadline of ANSWERS is later than the one before", span=after.span,
                 detail="an answer is made from the deadline before its own to its own",
+                hint="for example: ANSWERS WITHIN 1 SECOND, 3 SECONDS, 5 SECONDS",
+            ))
+        elif after.us - before.us < LEAST_STAGE_US:
+            problems.add(BindError(
+                "bind.bad-stages", "two deadlines of ANSWERS are closer than a round and its answer can be",
+                span=after.span, detail="there are 5 milliseconds between them at least",
                 hint="for example: ANSWERS WITHIN 1 SECOND, 3 SECONDS, 5 SECONDS",
             ))
     deadline = next((one for one in clauses if isinstance(one, DeadlineClause)), None)

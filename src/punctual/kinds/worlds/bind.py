@@ -41,6 +41,8 @@ from punctual.sql.syntax.select import OrderSyntax, RangeWindow, SelectSyntax
 
 ROUNDS = 100
 """How many rounds an answer has where nothing is said."""
+MOST_ROUNDS = 100_000_000
+"""No answer has more of them."""
 PROBABILITY = "probability"
 """The column that every result row has: in which part of the worlds it is there."""
 ONLY_SPARK = (NOT_YET, "bind.not-in-worlds")
@@ -343,6 +345,11 @@ def effort_of(clauses: Sequence[Clause], problems: Problems) -> Effort:
         problems.add(BindError(
             "bind.two-efforts", "ROUNDS and CONFIDENCE exclude one another", span=confidence.span,
             detail="each of them says how many worlds an answer rests on", hint="leave one of them out",
+        ))
+    if rounds is not None and rounds.rounds > MOST_ROUNDS:
+        problems.add(BindError(
+            "bind.bad-rounds", f"an answer has at most {MOST_ROUNDS:,} rounds", span=rounds.span,
+            detail="their error falls with the root of their number", hint="for example: ROUNDS 500",
         ))
     if confidence is not None:
         within = confidence.within
