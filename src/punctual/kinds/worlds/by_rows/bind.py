@@ -8,6 +8,7 @@ SELECT is put together anew: EXPECTED and the others are said of columns that Sp
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -233,7 +234,7 @@ class _Binder:
         return cursor.several(parse_order)
 
 
-class _Last:
+class _Last(ABC):
     """What is said of result rows: of one SELECT, or of several that are united or subtracted."""
 
     def __init__(self, binder: _Binder) -> None:
@@ -246,11 +247,13 @@ class _Last:
         self.chosen: WorldExpression | None = None
         self.likely: tuple[Comparison, float] | None = None
 
+    @abstractmethod
     def bind(self) -> None:
-        raise NotImplementedError
+        """Gather what Spark has to give, and what is said of it."""
 
+    @abstractmethod
     def text(self) -> list[tuple[Token, Span]]:
-        raise NotImplementedError
+        """What Spark is asked in every round."""
 
     def bind_order(self, *, of_columns: bool) -> None:
         """ORDER BY of result rows: by a column of theirs, or where that is there by anything that could be one."""
